@@ -38,7 +38,7 @@ demo: build
 	$(CENOTE) demo
 
 .PHONY: test
-test: toolchain venv
+test: toolchain venv browser
 	cargo test --workspace --locked
 	cargo build --workspace --locked --lib --example hops --example mixing --example five_best
 	ln -sf $(abspath $(TARGET))/debug/lib_cenote.so $(EXTENSION)
@@ -166,6 +166,17 @@ docs-venv:
 toolchain:
 	@command -v cargo >/dev/null || { \
 	  echo 'make: no cargo found: install Rust 1.95 or later, see https://rustup.rs' >&2; exit 1; }
+
+# The tests look at reports with it; where it cannot be installed they skip that, and say so.
+.PHONY: browser
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get install -qq -y --no-install-recommends chromium >/dev/null || \
+	      { apt-get update -qq && \
+	        apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || \
+	      echo 'make: cannot install chromium: tests that look at reports are skipped' >&2; \
+	  else echo 'make: no chromium: tests that look at reports are skipped' >&2; fi; }
 
 # The packages stay while the list stays, so that a second run needs no network.
 .PHONY: venv

@@ -57,6 +57,8 @@ class RunOptions(TypedDict, total=False):
         strategy: how pages are read [`"auto"`]; the others are the CAVE paper's.
         depth: requests in flight, 1 to 4,096 [from the profile of the drive].
         explain: keep a record of each step in `stats["steps"]`.
+        record: keep what `Result.report` shows beside the statistics: samples over time, steps, the
+            time of reads.
         verify: check the result with a serial algorithm.
         progress: True for a line on stderr, or a callable that hears `cenote.Progress` up to 20
             times a second; an exception of it ends the run.
@@ -68,6 +70,7 @@ class RunOptions(TypedDict, total=False):
     strategy: Literal["auto", "block", "vertex"]
     depth: int
     explain: bool
+    record: bool
     verify: bool
     progress: OnProgress
 

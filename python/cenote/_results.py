@@ -104,6 +104,20 @@ class Result:
         """
         return self._native.write(path)
 
+    def report(self, path: PathLike) -> int:
+        """Writes a report to look at, to a name that ends with `.html`. Returns the bytes written.
+
+        It is one page without references to anything outside of it: a picture of the answer, the
+        figures of the run, and of a run with `record=True` what bounded it, its timeline, its steps
+        and the time of its reads. The file appears under its name when it is complete.
+
+        Example:
+            >>> ranks = g.pagerank(memory="64MiB", record=True)
+            >>> ranks.report("ranks.html") > 10_000
+            True
+        """
+        return self._native.report(path)
+
     def to_parquet(self, path: PathLike) -> int:
         """Writes the table as Parquet, to a name that ends with `.parquet`."""
         return self._write(path, ".parquet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _cenote, _results
@@ -21,7 +22,8 @@ class Runs:
 
     def _run(self, algorithm: str, options: RunOptions, **own: Any) -> _cenote.Answer:
         common, progress = split(options)
-        return self._native.run(algorithm, given(**own) | common, None, progress)
+        chosen = _quoted(algorithm, given(**own) | common)
+        return self._native.run(algorithm, chosen, None, progress)
 
     def estimate(self, algorithm: str, **options: Any) -> dict[str, Any]:
         """Memory, bytes and seconds that a run will need, without running it.
@@ -400,7 +402,16 @@ class Runs:
         own, progress = split(options)
         common = given(since_file=since_file) | own
         earlier = None if since is None else since._native
-        return _results.Components(self._native.run("wcc", common, earlier, progress))
+        chosen = _quoted("wcc", common)
+        return _results.Components(self._native.run("wcc", chosen, earlier, progress))
+
+
+def _quoted(algorithm: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with the call as the report of a recorded run quotes it, long values cut."""
+    if not options.get("record"):
+        return options
+    words = ", ".join(f"{name}={reprlib.repr(value)}" for name, value in options.items())
+    return options | {"command": f"{algorithm}({words})"}
 
 
 def _sampled(options: dict[str, Any]) -> dict[str, Any]:

@@ -35,6 +35,7 @@ pub trait AnyAnswer: Send + Sync {
     fn summary(&self) -> Result<String, Error>;
     fn columns(&self) -> Vec<&'static str>;
     fn write(&self, path: PathBuf) -> Result<u64, Error>;
+    fn report(&self, path: PathBuf) -> Result<u64, Error>;
     fn values(self: Arc<Self>, column: &str) -> Option<Array>;
     fn batches(self: Arc<Self>) -> Result<Box<dyn RecordBatchReader + Send>, Error>;
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -74,6 +75,10 @@ where
 
     fn write(&self, path: PathBuf) -> Result<u64, Error> {
         self.write(path)
+    }
+
+    fn report(&self, path: PathBuf) -> Result<u64, Error> {
+        self.write_report(path)
     }
 
     fn values(self: Arc<Self>, column: &str) -> Option<Array> {
@@ -179,6 +184,11 @@ impl PyAnswer {
     /// Writes the values of all vertices to a file.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
         self.call.wait(py, None, || Ok(self.answer.write(path)?))
+    }
+
+    /// Writes a report to look at.
+    fn report(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
+        self.call.wait(py, None, || Ok(self.answer.report(path)?))
     }
 
     #[pyo3(signature = (requested_schema=None))]

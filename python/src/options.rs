@@ -53,7 +53,9 @@ pub fn apply<'g, A: Options>(
             }
             "depth" => run.depth(at_least_one(&name, &value)?),
             "explain" => run.explain(value.extract()?),
+            "record" => run.record(value.extract()?),
             "verify" => run.verify(value.extract()?),
+            "command" => run.command(value.extract::<String>()?),
             "out" => run.out(value.extract::<std::path::PathBuf>()?),
             _ => A::set(run, &name, &value)?.ok_or_else(|| {
                 PyTypeError::new_err(format!("{} has no option `{name}`", A::NAME))

@@ -23,11 +23,10 @@ use crate::import::{
     ArrowBatches, Edge, EdgeId, Edges, Format, Hooks, IdKind, Input, InputSpec, Phase, Vertices,
     arrow_array,
 };
-use crate::memory::{MemorySize, machine_bytes, peak_rss_bytes};
+use crate::memory::{MemorySize, cpu_seconds, machine_bytes, peak_rss_bytes};
 use crate::output;
 use crate::output::arrow::IdBuilder;
 use crate::output::table::{self, BATCH, Column, Rows, Table, Written};
-use crate::run::cpu_seconds;
 
 /// The weakly connected components of edges in files, on standard input or in memory: one pass, in
 /// which nothing is written to disk.

@@ -11,6 +11,7 @@
 //! - [`MemorySize`]: sizes such as `64MiB`
 //! - [`output`], [`export`]: files of answers and of edges
 //! - [`features`]: rows of numbers for vertices, in a file beside the graph
+//! - [`report`]: reports to look at
 //! - [`Import`], [`import`]: builds graph files from edges
 //! - [`Components`], [`components`]: components straight from edges, without a graph file
 //! - [`tiers`]: a graph over several devices
@@ -30,6 +31,7 @@ mod keys;
 mod lock;
 pub mod memory;
 pub mod output;
+pub mod report;
 pub mod run;
 pub mod tiers;
 pub mod update;

@@ -123,6 +123,18 @@ pub fn peak_rss_bytes() -> u64 {
     kibibytes(&status, "VmHWM:").unwrap_or(0)
 }
 
+/// The resident memory of this process; 0 if the system does not report it.
+pub(crate) fn rss_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    kibibytes(&status, "VmRSS:").unwrap_or(0)
+}
+
+/// Processor time of this process, all threads, in seconds.
+pub(crate) fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
 /// The value of a line such as `MemTotal:   16 kB` of the kernel's status files, in bytes.
 fn kibibytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use cenote::memory::MemorySize;
@@ -57,9 +58,42 @@ pub struct Report {
     pub json: bool,
 }
 
+/// The flag for a report to look at.
+#[derive(Args, Clone, Debug)]
+pub struct ReportArgs {
+    /// Write a report to look at to FILE.html: one page, for any browser, without a network
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+}
+
+/// The command line as it was given, quoted for a shell where that is needed.
+pub fn command_line() -> String {
+    let words = std::env::args_os().enumerate().map(|(place, word)| match place {
+        0 => "cenote".to_owned(),
+        _ => quoted(&word.to_string_lossy()),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,%@".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_split_them() {
+        let words = [("a.html", "a.html"), ("", "''"), ("a b", "'a b'"), ("it's", "'it'\\''s'")];
+        for (word, text) in words {
+            assert_eq!(quoted(word), text);
+        }
+    }
 
     #[test]
     fn a_percentage_is_no_number_of_bytes() {

@@ -43,6 +43,12 @@ impl<const STEPS: u64> LogHistogram<STEPS> {
         self.counts[bucket] += 1;
     }
 
+    /// The buckets with values, ascending: their range, and how many they have.
+    pub fn buckets(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
+        let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        counts.map(|(bucket, &count)| (Self::values(bucket), count))
+    }
+
     /// Values counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -66,7 +72,8 @@ impl<const STEPS: u64> LogHistogram<STEPS> {
     }
 
     /// The values counted since an earlier snapshot.
-    pub(crate) fn since(&self, earlier: &Self) -> Self {
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
         let before = earlier.counts.iter().chain(std::iter::repeat(&0));
         Self { counts: self.counts.iter().zip(before).map(|(now, then)| now - then).collect() }
     }
@@ -106,5 +113,13 @@ mod tests {
             assert!(found.contains(&exact), "{share}: {found:?}, not {exact}");
         }
         assert_eq!(LogHistogram::<8>::default().quantile(0.5), None);
+        let buckets: Vec<_> = histogram.buckets().collect();
+        assert!(
+            buckets
+                .iter()
+                .all(|(values, count)| (values.end() - values.start()) < 10_000 && *count > 0)
+        );
+        assert_eq!(buckets.iter().map(|(_, count)| count).sum::<u64>(), 10_000);
+        assert_eq!((buckets[0].clone(), buckets[6].clone()), ((1..=1, 1), (7..=7, 1)));
     }
 }

@@ -107,6 +107,8 @@ pub struct EngineConfig {
     pub weighted: bool,
     /// Keeps a record of every step for [`Engine::explain`](crate::Engine::explain).
     pub explain: bool,
+    /// The most records of steps: beyond it, records of steps that follow each other are merged.
+    pub steps_max: usize,
     /// Cancels the run.
     pub cancel: Cancel,
 }
@@ -123,6 +125,7 @@ impl EngineConfig {
             cache_bytes: None,
             weighted: false,
             explain: false,
+            steps_max: usize::MAX,
             cancel: Cancel::default(),
         }
     }
@@ -136,6 +139,7 @@ impl EngineConfig {
         cache_bytes: Option<u64>,
         weighted: bool,
         explain: bool,
+        steps_max: usize,
         cancel: Cancel,
     }
 }

@@ -10,7 +10,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::config::{EngineConfig, THREADS_MAX};
 use crate::error::{EngineError, Result};
-use crate::explain::{Counts, RunStats, StepRecord};
+use crate::explain::{Counts, RunStats, StepLog, StepRecord};
 use crate::frontier::ActiveSet;
 use crate::memory_plan::{self, CopiesMax, MemoryPlan, Needs, decoded_bytes};
 use crate::pages;
@@ -31,7 +31,7 @@ pub struct Engine {
     pub(crate) copies_max: CopiesMax,
     /// Whether a visit or a look-up is running.
     busy: AtomicBool,
-    totals: Mutex<(RunStats, Vec<StepRecord>)>,
+    totals: Mutex<(RunStats, StepLog)>,
 }
 
 impl Engine {
@@ -130,7 +130,7 @@ impl Engine {
 
     /// The steps so far; empty unless [`EngineConfig::explain`] is set.
     pub fn explain(&self) -> Vec<StepRecord> {
-        self.totals.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner).1.records().to_vec()
     }
 
     /// How many pages hold lists of the `active` set; 0 if [`Engine::visit`] would refuse the set.
@@ -196,8 +196,10 @@ impl Engine {
         stats.steps += 1;
         stats.visit_seconds += seconds;
         if self.config.explain {
-            steps.push(StepRecord {
+            let step = StepRecord {
                 label,
+                label_last: None,
+                started_ns,
                 frontier,
                 pages_cached: counts.pages_cached,
                 pages_read: counts.pages_read,
@@ -206,7 +208,8 @@ impl Engine {
                 bytes: counts.bytes,
                 seconds_predicted: self.schedule.seconds_predicted(counts.requests, counts.bytes),
                 seconds,
-            });
+            };
+            steps.push(step, self.config.steps_max);
         }
     }
 }

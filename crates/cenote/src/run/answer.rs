@@ -4,9 +4,13 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cenote_device::model::DeviceModel;
 use cenote_store::{Id, Ids, VertexId};
 
-use super::{Algorithm, Report, Stats};
+use super::bound::Bounds;
+use super::page::Content;
+use super::recording::Recording;
+use super::{Algorithm, Report, Stats, picture};
 use crate::error::Result;
 use crate::graph::StoredGraph;
 use crate::output::table;
@@ -25,6 +29,13 @@ pub struct Answer<A: Algorithm> {
     pub(super) inputs: Vec<PathBuf>,
     /// Distinguishes the file of the graph from all others, where that is possible.
     pub(super) file: Option<String>,
+    /// The path of the graph.
+    pub(super) path: PathBuf,
+    /// The command or call of the run.
+    pub(super) command: Option<String>,
+    pub(super) recording: Option<Recording>,
+    /// The model of the drive, of a run that was recorded.
+    pub(super) model: Option<DeviceModel>,
 }
 
 impl<A: Algorithm> Deref for Answer<A> {
@@ -60,6 +71,68 @@ impl<A: Algorithm> Answer<A> {
     /// Ids cannot be read.
     pub fn report(&self) -> Result<Report<'_, A::Summary>> {
         Ok(Report { stats: &self.stats, result: self.summary()? })
+    }
+
+    /// What the run recorded, if it was asked to.
+    pub fn recording(&self) -> Option<&Recording> {
+        self.recording.as_ref()
+    }
+
+    /// What bounded the run, if it was recorded.
+    pub fn bounds(&self) -> Option<Bounds> {
+        let (recording, model) = self.recording.as_ref().zip(self.model.as_ref())?;
+        Some(Bounds::of(&self.stats, recording, model))
+    }
+
+    /// Writes a report to look at: one HTML file, without references to anything outside of it,
+    /// with a picture of the answer and all figures of the run. The timeline, steps, estimates and
+    /// times of reads are those that the run [recorded](super::Run::record); without them the
+    /// report says so. Its pictures take one pass over the values of all vertices, or several where
+    /// the sizes of groups are counted, and 1/8 of the budget at most. The file appears under its
+    /// name when it is complete. Returns the bytes written.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`](crate::Error::InvalidInput) if the path does not end in `.html` or
+    /// must not be replaced; the graph's degrees or ids cannot be read; the caller cancels.
+    pub fn write_report(&self, path: impl AsRef<Path>) -> Result<u64> {
+        let path = path.as_ref();
+        crate::report::check(path, &self.inputs)?;
+        crate::report::write(path, &self.inputs, &self.page()?)
+    }
+
+    /// The report of [`write_report`](Self::write_report) as data.
+    ///
+    /// # Errors
+    /// As there, apart from those of the path.
+    pub fn page(&self) -> Result<crate::report::Page> {
+        let columns = A::columns(&self.output);
+        let (graph, watch) = (&*self.graph, &self.watch);
+        let pictures = picture::pictures(&columns, graph, self.stats.memory_budget_bytes, watch)?;
+        let fingerprint = picture::fingerprint(&columns, graph, watch)?;
+        let superblock = graph.superblock();
+        let mut facts: Vec<(String, String)> = Vec::new();
+        let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
+        if let Some(command) = &self.command {
+            fact("command", command.clone());
+        }
+        fact("graph", self.path.display().to_string());
+        fact("graph's hash", format!("{:016x}, epoch {}", superblock.salt, superblock.epoch));
+        if let Some(fingerprint) = fingerprint {
+            fact("answer's hash", fingerprint);
+        }
+        let summary = serde_json::to_value(self.summary()?);
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+        let content = Content {
+            stats: &self.stats,
+            summary: summary.expect("counts, numbers and ids are JSON"),
+            recording: self.recording.as_ref(),
+            bounds: self.bounds(),
+            pictures,
+            facts,
+            graph: name.to_string_lossy().into_owned(),
+            packed: superblock.codec() == cenote_store::Codec::Packed,
+        };
+        Ok(content.page())
     }
 
     /// The user's ids.

@@ -5,9 +5,15 @@
 //! - [`Answer`]: the result of a run, with the user's ids
 //! - [`Stats`], [`Report`]: statistics of a run
 //! - [`Estimate`]: estimated memory, reads and time
+//! - [`Recording`], [`Bounds`]: what a run records for its report, and what bounded it
+//! - `page`, `picture`: the report
 
 mod answer;
+mod bound;
 mod estimate;
+mod page;
+mod picture;
+mod recording;
 mod stats;
 
 use std::fmt;
@@ -19,9 +25,12 @@ use cenote_store::{Direction, Ids, VertexId};
 use serde::Serialize;
 
 pub use self::answer::Answer;
+pub use self::bound::{Bound, Bounds};
 pub use self::estimate::Estimate;
+pub use self::recording::{LargerBudget, LatencyCount, ProfiledDrive, Recording, TimedStep};
+use self::recording::{Recorder, STEPS_MAX};
+pub(crate) use self::stats::Stopwatch;
 pub use self::stats::{Report, Stats};
-pub(crate) use self::stats::{Stopwatch, cpu_seconds};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, StoredGraph};
 use crate::keys::Keys;
@@ -119,8 +128,11 @@ pub struct Run<'g, A> {
     depth: Option<usize>,
     cache: Option<MemorySize>,
     explain: bool,
+    record: bool,
     verify: bool,
     out: Option<PathBuf>,
+    report: Option<PathBuf>,
+    command: Option<String>,
     watch: Watch,
     /// The first parameter that could not be parsed.
     failed: Option<Error>,
@@ -155,8 +167,11 @@ impl<'g, A: Algorithm> Run<'g, A> {
             depth: None,
             cache: None,
             explain: false,
+            record: false,
             verify: false,
             out: None,
+            report: None,
+            command: None,
             watch: Watch::default(),
             failed: None,
         }
@@ -221,6 +236,27 @@ impl<'g, A: Algorithm> Run<'g, A> {
         self
     }
 
+    /// Records what [`Answer::write_report`] shows of a run beside its statistics: samples of the
+    /// process, steps, the time of reads, estimates. A thread takes the samples; the record takes
+    /// less than a megabyte, beside the budget [default: no].
+    pub fn record(mut self, record: bool) -> Self {
+        self.record = record;
+        self
+    }
+
+    /// Records the run, and writes its report to a file that ends in `.html`; see
+    /// [`Answer::write_report`]. A path that cannot be written to is refused before the run.
+    pub fn report(mut self, path: impl Into<PathBuf>) -> Self {
+        self.report = Some(path.into());
+        self
+    }
+
+    /// The command or the call that this run is, as its report quotes it [default: none].
+    pub fn command(mut self, command: impl Into<String>) -> Self {
+        self.command = Some(command.into());
+        self
+    }
+
     /// Calls `progress` several times a second while the run reads.
     pub fn progress(mut self, progress: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.watch.set_progress(progress);
@@ -258,9 +294,13 @@ impl<'g, A: Algorithm> Run<'g, A> {
             let expected = A::estimate(&config, &job)?.bytes_read;
             job.engine.cancel = self.watch.for_run(self.graph.budgets.clone(), expected);
         }
+        let recorder = self.recorder(&config, &mut job)?;
         let stopwatch = Stopwatch::start();
         let output = A::run(&mut config, &job)?;
-        let mut stats = stopwatch.stop::<A>(&job, &output);
+        let mut stats = stopwatch.stop::<A>(&job, &output, self.explain);
+        let steps = || A::engine_run(&output).steps.clone();
+        let recording =
+            recorder.map(|recorder| recorder.stop(&stats, steps(), self.graph.profile()));
         if self.verify {
             A::verify(&config, self.graph.stored(), &output)?;
             stats.verified = true;
@@ -268,9 +308,26 @@ impl<'g, A: Algorithm> Run<'g, A> {
         let inputs = job.inputs;
         let graph = Arc::clone(self.graph.stored());
         let (watch, file) = (self.watch, self.graph.file_identity.clone());
-        let answer: Answer<A> = Answer { graph, config, output, stats, watch, inputs, file };
+        let command = self.command;
+        let profile = recording.is_some().then(|| self.graph.profile().model());
+        let answer: Answer<A> = Answer {
+            graph,
+            config,
+            output,
+            stats,
+            watch,
+            inputs,
+            file,
+            path: self.graph.path().to_owned(),
+            command,
+            recording,
+            model: profile,
+        };
         if let Some(path) = &self.out {
             answer.write_prepared(path)?;
+        }
+        if let Some(path) = &self.report {
+            answer.write_report(path)?;
         }
         Ok(answer)
     }
@@ -287,7 +344,28 @@ impl<'g, A: Algorithm> Run<'g, A> {
             self.algorithm.prepare_output(path, self.graph.stored())?;
             output::check(path, &inputs(self.graph, &self.algorithm))?;
         }
+        if let Some(path) = &self.report {
+            let mut kept = inputs(self.graph, &self.algorithm);
+            kept.extend(self.out.clone());
+            crate::report::check(path, &kept)?;
+        }
         Ok(())
+    }
+
+    /// Whether the run is recorded.
+    fn records(&self) -> bool {
+        self.record || self.report.is_some()
+    }
+
+    /// The recorder of the run, if it is recorded.
+    fn recorder(&self, config: &A::Config, job: &mut Job<'_>) -> Result<Option<Recorder>> {
+        if !self.records() {
+            return Ok(None);
+        }
+        let estimate = Estimate::new(A::NAME, &job.engine, A::estimate(config, job)?);
+        let larger = larger_budgets::<A>(config, job, estimate.plan.bytes_read);
+        let started_ns = self.graph.stored().device().clock().now_ns();
+        Recorder::start(&self.graph.budgets, started_ns, (estimate, larger)).map(Some)
     }
 
     fn job(&self) -> Result<Job<'_>> {
@@ -301,7 +379,8 @@ impl<'g, A: Algorithm> Run<'g, A> {
             .profile(self.graph.profile().clone())
             .depth(self.depth)
             .cache_bytes(self.cache.map(|size| size.bytes_of(page_bytes)))
-            .explain(self.explain)
+            .explain(self.explain || self.records())
+            .steps_max(if self.explain { usize::MAX } else { STEPS_MAX })
             .cancel(self.watch.for_engine());
         let inputs = inputs(self.graph, &self.algorithm);
         let file = self.graph.file_identity.clone();
@@ -332,4 +411,32 @@ pub(crate) fn page_bytes(graph: &StoredGraph) -> u64 {
     let pages = |direction| graph.adjacency(direction).map_or(0, |lists| lists.pages());
     let inward = if graph.is_directed() { pages(Direction::In) } else { 0 };
     (pages(Direction::Out) + inward) * graph.page_bytes() as u64
+}
+
+/// The most doublings of a budget that are estimated.
+const DOUBLINGS_MAX: u32 = 12;
+
+/// Estimates of the reads with budgets of 2, 4, 8.. times the own, up to the one that reads least.
+fn larger_budgets<A: Algorithm>(
+    config: &A::Config,
+    job: &mut Job<'_>,
+    bytes_read: u64,
+) -> Vec<LargerBudget> {
+    let own = job.engine.memory_bytes;
+    let mut budgets = Vec::new();
+    for doubling in 1..=DOUBLINGS_MAX {
+        let Some(memory_bytes) = own.checked_shl(doubling).filter(|bytes| *bytes > own) else {
+            break;
+        };
+        job.engine.memory_bytes = memory_bytes;
+        // Whatever cannot be estimated is not suggested.
+        let Ok(estimate) = A::estimate(config, job) else { break };
+        budgets.push(LargerBudget { memory_bytes, bytes_read: estimate.bytes_read });
+    }
+    job.engine.memory_bytes = own;
+    let least = budgets.iter().map(|budget| budget.bytes_read).min().unwrap_or(bytes_read);
+    let enough = budgets.iter().position(|budget| budget.bytes_read == least);
+    let useful = if least < bytes_read { enough.map_or(0, |place| place + 1) } else { 0 };
+    budgets.truncate(useful);
+    budgets
 }

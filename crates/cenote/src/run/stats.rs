@@ -6,7 +6,7 @@ use cenote_engine::{MemoryPlan, StepRecord};
 use serde::Serialize;
 
 use super::{Algorithm, Job, page_bytes};
-use crate::memory::peak_rss_bytes;
+use crate::memory::{cpu_seconds, peak_rss_bytes};
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::kept::Done;
 
@@ -74,6 +74,9 @@ pub struct Stats {
     pub migration: Option<Done>,
     /// Whether the result was checked by the serial verifier.
     pub verified: bool,
+    /// Visits of the engine.
+    #[serde(skip)]
+    pub engine_steps: u64,
     /// The record of each step, with `explain`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepRecord>,
@@ -90,8 +93,13 @@ impl Stopwatch {
         Self { started: Instant::now(), cpu_seconds: cpu_seconds() }
     }
 
-    /// The statistics of a job since the start.
-    pub fn stop<A: Algorithm>(&self, job: &Job<'_>, output: &A::Output) -> Stats {
+    /// The statistics of a job since the start, with its steps if `keeps_steps`.
+    pub fn stop<A: Algorithm>(
+        &self,
+        job: &Job<'_>,
+        output: &A::Output,
+        keeps_steps: bool,
+    ) -> Stats {
         let seconds = self.started.elapsed().as_secs_f64();
         let (run, graph, config) = (A::engine_run(output), job.graph, &job.engine);
         let page_bytes = page_bytes(graph);
@@ -120,13 +128,8 @@ impl Stopwatch {
             memory_plan: run.memory,
             migration: TieredGraph::of(graph).and_then(TieredGraph::moved),
             verified: false,
-            steps: run.steps.clone(),
+            engine_steps: run.stats.steps,
+            steps: if keeps_steps { run.steps.clone() } else { Vec::new() },
         }
     }
-}
-
-/// Processor time of this process, all threads.
-pub(crate) fn cpu_seconds() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }

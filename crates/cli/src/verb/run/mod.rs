@@ -34,6 +34,7 @@ use cenote::Graph;
 use cenote::run::{Algorithm, Run, Stats};
 use clap::Subcommand;
 
+use crate::args::{ReportArgs, command_line};
 use crate::cancel::Guard;
 use crate::output;
 use crate::progress::{self, Progress};
@@ -50,7 +51,8 @@ Examples:
   cenote run bfs kron.cenote --memory 256MiB
   cenote run wcc kron.cenote --memory 10% --explain
   cenote run wcc pairs.parquet --out components.parquet
-  cenote run pagerank kron.cenote --iterations 20 --out ranks.parquet")]
+  cenote run pagerank kron.cenote --iterations 20 --out ranks.parquet
+  cenote run bfs kron.cenote --memory 256MiB --report bfs.html")]
 pub struct Args {
     #[command(subcommand)]
     algorithm: Kind,
@@ -130,13 +132,16 @@ pub struct OutputArgs {
     /// Show each step: its frontier, pages, requests and time
     #[arg(long)]
     explain: bool,
+    #[command(flatten)]
+    page: ReportArgs,
 }
 
 impl OutputArgs {
     /// The first given flag that needs a graph.
     fn for_graphs(&self) -> Option<&'static str> {
         let explain = self.explain.then_some("--explain");
-        explain.or(self.verify.then_some("--verify"))
+        let report = self.page.report.is_some().then_some("--report");
+        explain.or(self.verify.then_some("--verify")).or(report)
     }
 }
 
@@ -189,7 +194,8 @@ impl<P: clap::Args + Params> RunOf<P> {
 /// Runs an algorithm and prints result and statistics.
 fn execute(plan: &PlanArgs, params: &impl Params, output: &OutputArgs) -> Result<Outcome> {
     let graph = plan.open()?;
-    let _guard = output.out.as_deref().map(Guard::new);
+    let files = [output.out.as_deref(), output.page.report.as_deref()];
+    let _guards = files.map(|file| file.map(Guard::new));
     let mut run = plan.apply(params.start(&graph)).explain(output.explain).verify(output.verify);
     if let Some(path) = &output.out {
         run = run.out(path);
@@ -198,6 +204,9 @@ fn execute(plan: &PlanArgs, params: &impl Params, output: &OutputArgs) -> Result
     if let Some(bar) = &bar {
         let bar = Arc::clone(bar);
         run = run.progress(move |now| bar.set(now.bytes_read, now.bytes_expected));
+    }
+    if let Some(path) = &output.page.report {
+        run = run.report(path).command(command_line());
     }
     let answer = run.run()?;
     // Its closure lives as long as the answer.

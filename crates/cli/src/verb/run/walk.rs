@@ -11,6 +11,7 @@ use cenote::run::{Run, Stats};
 
 use super::plan::PlanArgs;
 use super::{Line, OutputArgs};
+use crate::args::ReportArgs;
 use crate::output::{count, size};
 use crate::verb::Outcome;
 
@@ -38,6 +39,8 @@ pub struct Args {
     /// Show each step: its frontier, pages, requests and time
     #[arg(long)]
     explain: bool,
+    #[command(flatten)]
+    page: ReportArgs,
 }
 
 /// Flags of the walks.
@@ -166,7 +169,7 @@ impl super::Params for Params {
 
 /// Runs the walks.
 pub fn run(args: &Args) -> Result<Outcome> {
-    let Args { plan, params, verify, explain } = args;
-    let out = params.out.clone();
-    super::execute(plan, params, &OutputArgs { out, verify: *verify, explain: *explain })
+    let Args { plan, params, verify, explain, page } = args;
+    let (out, page) = (params.out.clone(), page.clone());
+    super::execute(plan, params, &OutputArgs { out, verify: *verify, explain: *explain, page })
 }

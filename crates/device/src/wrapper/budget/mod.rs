@@ -20,13 +20,15 @@
 
 mod queue;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 pub use queue::BudgetDevice;
 
 use crate::model::DeviceModel;
 use crate::op::Op;
+use crate::request::Completion;
+use crate::wrapper::Histogram;
 
 /// Limits how many reads and writes are in flight on a device.
 #[derive(Debug)]
@@ -46,6 +48,9 @@ struct Gate {
     waits: AtomicU64,
     wait_ns: AtomicU64,
     bytes: AtomicU64,
+    completed: AtomicU64,
+    /// Latencies of the device by bucket, once they are recorded.
+    latency: OnceLock<Box<[AtomicU64]>>,
 }
 
 /// A snapshot of a budget's counters.
@@ -74,6 +79,8 @@ pub struct GateStats {
     pub wait_ns: u64,
     /// Bytes of the requests that completed.
     pub bytes: u64,
+    /// Requests that completed, those of queues that were dropped too.
+    pub completed: u64,
 }
 
 impl IoBudget {
@@ -104,6 +111,19 @@ impl IoBudget {
     /// The counters so far. Those of requests under way may be ahead of each other.
     pub fn stats(&self) -> BudgetStats {
         BudgetStats { reads: self.reads.stats(), writes: self.writes.stats() }
+    }
+
+    /// Records the latencies of requests from now on: 4 KiB of memory for each kind.
+    pub fn record_latencies(&self) {
+        self.reads.record_latencies();
+        self.writes.record_latencies();
+    }
+
+    /// The latencies so far, without the waits for permits; empty unless they
+    /// [are recorded](Self::record_latencies).
+    pub fn latencies(&self, op: Op) -> Histogram {
+        let counts = self.gate(op).latency.get().into_iter().flatten();
+        Histogram::of_counts(counts.map(|count| count.load(Ordering::Relaxed)).collect())
     }
 
     fn gate(&self, op: Op) -> &Gate {
@@ -156,6 +176,7 @@ impl Gate {
     fn give_back(&self, count: usize, bytes: usize) {
         if count > 0 {
             self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            self.completed.fetch_add(count as u64, Ordering::Relaxed);
             let before = self.in_flight.fetch_sub(count, Ordering::Release);
             debug_assert!(before >= count, "{count} permits came back of {before}");
         }
@@ -174,6 +195,19 @@ impl Gate {
         self.wait_ns.fetch_add(wait_ns, Ordering::Relaxed);
     }
 
+    fn record_latencies(&self) {
+        self.latency.get_or_init(|| (0..Histogram::BUCKETS).map(|_| AtomicU64::new(0)).collect());
+    }
+
+    /// Counts the latency of a completion, if latencies are recorded.
+    #[inline]
+    fn record_latency(&self, completion: &Completion) {
+        if let Some(counts) = self.latency.get() {
+            let bucket = Histogram::bucket(completion.latency_ns);
+            counts[bucket].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     fn stats(&self) -> GateStats {
         GateStats {
             limit: self.limit.load(Ordering::Relaxed),
@@ -183,6 +217,7 @@ impl Gate {
             waits: self.waits.load(Ordering::Relaxed),
             wait_ns: self.wait_ns.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
+            completed: self.completed.load(Ordering::Relaxed),
         }
     }
 }

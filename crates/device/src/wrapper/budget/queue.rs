@@ -187,6 +187,7 @@ impl BudgetQueue {
             reads += is_read;
             bytes_read += is_read * completion.len;
             bytes += completion.len;
+            self.held.budget.gate(completion.op).record_latency(completion);
         }
         let writes = completed.len() - reads;
         self.held.reads -= reads;

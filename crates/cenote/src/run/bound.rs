@@ -1,0 +1,179 @@
+//! What bounded a run: the drive, the processor, memory, or none of them; and what would help.
+//!
+//! The rule: an interval between two samples counts as one of the drive if its reads moved at least
+//! 80% of the bytes per second that the profile has for reads of their mean size, and as one of the
+//! processor if its threads computed for at least 80% of it. What has half of the run's time bounded
+//! it, the larger of both. If that is the drive, and pages were read more than 1.2 times because the
+//! cache held a part of them, memory bounded the run.
+
+use cenote_device::model::DeviceModel;
+use serde::Serialize;
+
+use super::recording::Recording;
+use super::stats::Stats;
+use crate::memory::size;
+use crate::report::format::{count, number, percent};
+use crate::report::page::Finding;
+
+/// The share of its capacity from which the drive or the processor counts as busy.
+const BUSY: f64 = 0.8;
+
+/// The share of the time for which what bounds a run is busy.
+const MOST: f64 = 0.5;
+
+/// Passes over the graph beyond which memory would have saved reads.
+const PASSES: f64 = 1.2;
+
+/// What bounded a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// The drive.
+    Drive,
+    /// The processor.
+    Processor,
+    /// Memory: the drive read pages again.
+    Memory,
+    /// None: neither drive nor processor was busy for half of the time.
+    Neither,
+}
+
+/// The measured shares that decide what bounded a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Bounds {
+    /// What bounded it.
+    pub by: Bound,
+    /// Share of the time with the drive at 80% of its profile or more.
+    pub drive_share: f64,
+    /// Share of the time with the threads computing for 80% of it or more.
+    pub processor_share: f64,
+    /// Mean cores in use.
+    pub cores_used: f64,
+    /// Mean reads in flight.
+    pub in_flight: f64,
+}
+
+impl Bounds {
+    /// What bounded the run that was recorded.
+    pub fn of(stats: &Stats, recording: &Recording, model: &DeviceModel) -> Self {
+        let threads = stats.threads.min(recording.machine.cores).max(1) as f64;
+        let (mut drive, mut processor, mut in_flight) = (0.0, 0.0, 0.0);
+        for pair in recording.samples.windows(2) {
+            let seconds = pair[1].seconds - pair[0].seconds;
+            let bytes = (pair[1].bytes_read - pair[0].bytes_read) as f64;
+            let requests = pair[1].requests - pair[0].requests;
+            let mean = (bytes / requests.max(1) as f64).max(1.0);
+            let possible = model.at(mean as u64).read_iops_max * mean;
+            let is_busy = |share: f64| if share >= BUSY { seconds } else { 0.0 };
+            drive += is_busy(bytes / (possible * seconds).max(f64::MIN_POSITIVE));
+            let computed = pair[1].cpu_seconds - pair[0].cpu_seconds;
+            processor += is_busy(computed / (threads * seconds).max(f64::MIN_POSITIVE));
+            in_flight += pair[1].in_flight * seconds;
+        }
+        let elapsed = recording.samples.last().map_or(0.0, |last| last.seconds).max(1e-9);
+        let shares = (drive / elapsed, processor / elapsed);
+        let is_reread = stats.passes > PASSES && stats.cached_fraction < 0.999;
+        let by = match shares {
+            (drive, processor) if drive >= MOST && drive >= processor && is_reread => Bound::Memory,
+            (drive, processor) if drive >= MOST && drive >= processor => Bound::Drive,
+            (_, processor) if processor >= MOST => Bound::Processor,
+            _ => Bound::Neither,
+        };
+        Self {
+            by,
+            drive_share: shares.0,
+            processor_share: shares.1,
+            cores_used: stats.cpu_seconds / stats.seconds.max(1e-9),
+            in_flight: in_flight / elapsed,
+        }
+    }
+
+    /// The finding, and what would help.
+    pub fn findings(&self, stats: &Stats, recording: &Recording, packed: bool) -> [Finding; 2] {
+        let drive = percent(self.drive_share);
+        let processor = percent(self.processor_share);
+        let guess = if recording.drive.assumed {
+            " The drive has no profile: its ceiling is a guess, which `cenote profile` replaces."
+        } else {
+            ""
+        };
+        let busy = format!(
+            "The drive moved at least 80% of what its profile has for such reads for {drive} of \
+             the time, and the threads computed at 80% or more for {processor}.{guess}"
+        );
+        let (by, why) = match self.by {
+            Bound::Drive => ("The drive", busy),
+            Bound::Processor => ("The processor", busy),
+            Bound::Memory => {
+                let (passes, kept) = (number(stats.passes), percent(stats.cached_fraction));
+                let again = format!(
+                    " It read {passes} times the pages of the graph, of which memory holds {kept}."
+                );
+                ("Memory", busy + &again)
+            }
+            Bound::Neither => {
+                let (flight, k_r) = (number(self.in_flight), recording.drive.k_r);
+                let mixed = format!(
+                    " On average {flight} reads were in flight, and {k_r} use all of the drive; \
+                     {} of {} threads computed.",
+                    number(self.cores_used),
+                    count(stats.threads as u64)
+                );
+                ("Neither alone", busy + &mixed)
+            }
+        };
+        let (help, how) = self.help(stats, recording, packed);
+        [Finding::new("Bounded by", by, why), Finding::new("What would help", help, how)]
+    }
+
+    fn help(&self, stats: &Stats, recording: &Recording, packed: bool) -> (String, String) {
+        let memory = more_memory(stats, recording);
+        let cores = recording.machine.cores;
+        match self.by {
+            Bound::Memory | Bound::Drive if memory.is_some() => memory.unwrap_or_default(),
+            Bound::Memory | Bound::Drive if !packed => {
+                let how = "Packed lists are fewer bytes to read, and a faster drive reads them in \
+                           less time; by the estimate more memory reads as much.";
+                ("Packed lists".to_owned(), how.to_owned())
+            }
+            Bound::Memory | Bound::Drive => {
+                let how = "By the estimate more memory reads as much, and the lists are packed.";
+                ("A faster drive".to_owned(), how.to_owned())
+            }
+            Bound::Processor if stats.threads < cores => {
+                let how = format!("The run used {} of {cores} cores.", stats.threads);
+                ("More threads".to_owned(), how)
+            }
+            Bound::Processor => {
+                let how = format!("All {cores} cores computed; the drive could read more.");
+                ("A faster processor".to_owned(), how)
+            }
+            Bound::Neither => memory.unwrap_or_else(|| {
+                let how = "Reads, computation and the steps that wait for each other share the \
+                           time; the timeline shows where.";
+                ("Nothing alone".to_owned(), how.to_owned())
+            }),
+        }
+    }
+}
+
+/// The smallest larger budget with which the estimate saves about as much as any does, if that is
+/// worth it.
+fn more_memory(stats: &Stats, recording: &Recording) -> Option<(String, String)> {
+    let expected = recording.estimate.plan.bytes_read;
+    let least = recording.larger_budgets.iter().map(|larger| larger.bytes_read).min()?;
+    let enough = least.saturating_add(expected.saturating_sub(least) / 10);
+    let larger = recording.larger_budgets.iter().find(|larger| larger.bytes_read <= enough)?;
+    if larger.bytes_read as f64 > 0.9 * expected as f64 {
+        return None;
+    }
+    let passes = |bytes: u64| number(bytes as f64 / (stats.page_bytes as f64).max(1.0));
+    let how = format!(
+        "By the estimate it reads {} instead of {}: {} passes over the graph instead of {}.",
+        size(larger.bytes_read),
+        size(expected),
+        passes(larger.bytes_read),
+        passes(expected)
+    );
+    Some((format!("A budget of {}", size(larger.memory_bytes)), how))
+}
