@@ -1,6 +1,8 @@
 """Answers as arrays and tables."""
 
 import gc
+import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -165,3 +167,27 @@ def test_arrays_and_tables_of_every_run_agree(name, graph, request):
                 assert value == missing or value != value
             else:
                 assert other == (ids[value] if column in VERTICES else value)
+
+
+def test_a_report_has_the_figures_of_its_result(folder, packages):
+    def data(name):
+        text = (folder / name).read_text()
+        return json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
+
+    with cenote.open(packages) as g:
+        found = g.wcc(memory="64MiB", record=True)
+        plain = g.wcc(memory="32MiB", threads=1)
+    assert found.report("wcc.html") == (folder / "wcc.html").stat().st_size
+    assert "steps" not in found.stats
+    recorded = data("wcc.html")
+    assert (recorded["stats"], recorded["result"]) == (found.stats, found.summary)
+    assert recorded["run"]["command"] == "wcc(memory='64MiB', record=True)"
+    assert recorded["recording"]["samples"][-1]["bytes_read"] >= found.stats["bytes_read"]
+    plain.report("plain.html")
+    other = data("plain.html")
+    assert other["recording"] is None and "Not recorded" in (folder / "plain.html").read_text()
+    assert other["run"]["answer's hash"] == recorded["run"]["answer's hash"]
+    with pytest.raises(cenote.InvalidInput, match="html"):
+        found.report("wcc.pdf")
+    with pytest.raises(cenote.InvalidInput, match="packages"):
+        found.report(packages)

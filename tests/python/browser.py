@@ -1,10 +1,10 @@
 """A headless Chromium for tests, over the pipe of its DevTools protocol."""
 
 import base64
+import fcntl
 import json
 import os
 import shutil
-import subprocess
 
 FLAGS = [
     "--headless=new",
@@ -32,16 +32,17 @@ class Page:
     def __init__(self, folder):
         read, self._commands = os.pipe()
         self._answers, write = os.pipe()
+        # The browser reads commands from descriptor 3 and writes answers to 4. The pipes' own
+        # descriptors are moved away from these first.
+        ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (read, write)]
+        null = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
+        moves = [(os.POSIX_SPAWN_DUP2, end, place) for place, end in enumerate(ends, 3)]
         command = [chromium(), *FLAGS, f"--user-data-dir={folder}", "about:blank"]
-        # The browser reads commands from descriptor 3 and writes answers to 4.
-        self._process = subprocess.Popen(
-            ["sh", "-c", f'exec "$0" "$@" 3<&{read} 4>&{write}', *command],
-            pass_fds=(read, write),
-            stderr=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+        self._process = os.posix_spawn(
+            command[0], command, os.environ, file_actions=[null, *moves], setpgroup=0
         )
-        os.close(read)
-        os.close(write)
+        for end in [read, write, *ends]:
+            os.close(end)
         self._last, self._rest, self._session, self.events = 0, b"", None, []
         target = self("Target.createTarget", url="about:blank")["targetId"]
         attached = self("Target.attachToTarget", targetId=target, flatten=True)
@@ -98,9 +99,8 @@ class Page:
         self._session = None
         try:
             self("Browser.close")
-            self._process.wait(timeout=10)
         finally:
-            self._process.kill()
-            self._process.wait()
+            # It reads the end of its commands, and ends.
             os.close(self._commands)
             os.close(self._answers)
+            os.waitpid(self._process, 0)

@@ -2,11 +2,13 @@
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use cenote::memory::MemorySize;
 use clap::Args;
+
+use crate::cancel::Guard;
 
 /// The most threads.
 pub const THREADS_MAX: usize = 512;
@@ -64,6 +66,16 @@ pub struct ReportArgs {
     /// Write a report to look at to FILE.html: one page, for any browser, without a network
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
+}
+
+impl ReportArgs {
+    /// Checks the path before anything runs; an interruption removes the unfinished file while the
+    /// returned guard lives.
+    pub fn checked(&self, inputs: &[impl AsRef<Path>]) -> Result<Option<Guard>> {
+        let Some(path) = &self.report else { return Ok(None) };
+        cenote::report::check(path, inputs)?;
+        Ok(Some(Guard::new(path)))
+    }
 }
 
 /// The command line as it was given, quoted for a shell where that is needed.

@@ -83,7 +83,8 @@ fn labels(
     place: impl Fn(f64) -> String,
 ) {
     for (number, &tick) in scale.ticks.iter().enumerate() {
-        let odd = if number % 2 == 1 { " odd" } else { "" };
+        let is_odd = number % 2 == 1 && scale.ticks.len() > 3;
+        let odd = if is_odd { " odd" } else { "" };
         let (style, text) = (place(scale.place(tick)), axis.unit.text(tick));
         let _ = write!(out, "<span class=\"tick {class}{odd}\" style=\"{style}\">");
         let _ = write!(out, "{}</span>", escape(&text));
@@ -110,7 +111,8 @@ fn band_names(out: &mut String, chart: &Chart, frame: &Frame) {
     if chart.bands.iter().all(|band| band.name.is_empty()) {
         return;
     }
-    out.push_str("<div class=\"bands\">");
+    let many = if chart.bands.len() > 5 { " many" } else { "" };
+    let _ = write!(out, "<div class=\"bands{many}\">");
     for band in &chart.bands {
         let (start, end) = (frame.x.place(band.start), frame.x.place(band.end));
         let name = escape(&band.name);

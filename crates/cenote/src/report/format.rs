@@ -11,6 +11,8 @@ pub enum Unit {
     /// Things that are counted.
     #[default]
     Count,
+    /// Things that are counted, where doubling matters: an axis has powers of two.
+    PowersOfTwo,
     /// A number without a unit.
     Number,
     /// Bytes, in binary units.
@@ -30,6 +32,7 @@ impl Unit {
     pub fn text(self, value: f64) -> String {
         match self {
             Self::Count if value.fract() == 0.0 && value.abs() < 1e5 => count(value as u64),
+            Self::PowersOfTwo => number(value),
             Self::Count => scaled(value, ""),
             Self::Number => number(value),
             Self::Bytes => whole_size(value),

@@ -134,17 +134,26 @@ fn draw_section(out: &mut String, section: &Section) {
 fn draw_facts(out: &mut String, facts: &[(String, String)]) {
     out.push_str("<dl class=\"facts\">");
     for (name, value) in facts {
-        let _ = write!(out, "<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value));
+        let (name, value) = (escape(name), escape(value));
+        // A command is read as it is typed.
+        let _ = match name.as_ref() {
+            "command" => write!(
+                out,
+                "<div class=\"wide\"><dt>{name}</dt><dd><code>{value}</code></dd></div>"
+            ),
+            _ => write!(out, "<div><dt>{name}</dt><dd>{value}</dd></div>"),
+        };
     }
     out.push_str("</dl>");
 }
 
 fn draw_table(out: &mut String, table: &Table) {
     let label = escape(&table.title);
+    let narrow = if table.header.len() <= 4 { " narrow" } else { "" };
     // Wider than the page, it scrolls by itself, with the keyboard too.
     let _ = write!(
         out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table>"
+        "<div class=\"scroll{narrow}\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table>"
     );
     if !table.title.is_empty() {
         let _ = write!(out, "<caption>{label}</caption>");

@@ -4,24 +4,32 @@
 //! - `html`, `chart`, `axis`, `format`: draw it
 //! - [`Sampler`]: what the process reads and holds over time
 //! - [`Machine`]: what it runs on
+//! - [`WorkRecorder`], [`work`]: imports and merges
+//! - [`drive`]: the page of a drive's profile
 //! - [`write()`]: a page as a file
 
 mod axis;
 mod chart;
+pub mod drive;
 pub mod format;
 mod html;
 mod machine;
 pub mod page;
 mod sampler;
+pub mod work;
 
 use std::io::Write;
 use std::path::Path;
 
+use cenote_import::output::Occupant;
+
 pub use self::machine::Machine;
 pub use self::page::Page;
 pub use self::sampler::{Counters, Sample, Sampler};
+pub use self::work::WorkRecorder;
 use crate::error::{Error, Result};
 use crate::output::OutputFile;
+use crate::output::partial::PartialFile;
 
 /// Checks, before anything runs, that a report can be written to `path`.
 ///
@@ -33,11 +41,13 @@ pub fn check(path: &Path, inputs: &[impl AsRef<Path>]) -> Result<()> {
     let is_html = path.extension().is_some_and(|ending| {
         ending.eq_ignore_ascii_case("html") || ending.eq_ignore_ascii_case("htm")
     });
-    // A stream has no ending.
-    if is_html || occupant == cenote_import::output::Occupant::Stream {
-        return Ok(());
+    match (occupant, is_html) {
+        // A stream has no ending.
+        (Occupant::Stream, _) => Ok(()),
+        // Whether there is a folder that takes files: this one is removed again.
+        (_, true) => PartialFile::create(path).map(drop),
+        (_, false) => Err(Error::input(path, "a report is a page: give a name that ends in .html")),
     }
-    Err(Error::input(path, "a report is a page: give a name that ends in .html"))
 }
 
 /// Writes a report. The file appears under its name when it is complete; it may replace a regular

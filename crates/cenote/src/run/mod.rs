@@ -6,7 +6,7 @@
 //! - [`Stats`], [`Report`]: statistics of a run
 //! - [`Estimate`]: estimated memory, reads and time
 //! - [`Recording`], [`Bounds`]: what a run records for its report, and what bounded it
-//! - `page`, `picture`: the report
+//! - `page`, `picture`: the report; [`degrees_picture`]: one of a graph's degrees
 
 mod answer;
 mod bound;
@@ -27,6 +27,7 @@ use serde::Serialize;
 pub use self::answer::Answer;
 pub use self::bound::{Bound, Bounds};
 pub use self::estimate::Estimate;
+pub use self::picture::degrees as degrees_picture;
 pub use self::recording::{LargerBudget, LatencyCount, ProfiledDrive, Recording, TimedStep};
 use self::recording::{Recorder, STEPS_MAX};
 pub(crate) use self::stats::Stopwatch;

@@ -9,7 +9,8 @@ use super::stats::Stats;
 use crate::memory::size;
 use crate::report::format::{Unit, count, number, percent, rate, seconds};
 use crate::report::page::{
-    Axis, Band, Bars, Block, Chart, Figure, Finding, Mark, Page, Section, Series, Shape, Table, fact,
+    Axis, Band, Bars, Block, Chart, Figure, Finding, Mark, Page, Section, Series, Shape, Table,
+    fact,
 };
 
 /// The most bands of a timeline, and rows of a table: beyond them neighbours are one.
@@ -43,7 +44,10 @@ impl Content<'_> {
             title: title(stats.algorithm),
             subject: self.graph.clone(),
             subtitle: format!("{vertices} vertices, {edges} edges"),
-            figures: figures(stats),
+            figures: headline(&self.summary)
+                .into_iter()
+                .chain(figures(stats, self.recording))
+                .collect(),
             ..Page::default()
         };
         match self.recording.zip(self.bounds) {
@@ -92,9 +96,35 @@ fn title(algorithm: &str) -> String {
     }
 }
 
-fn figures(stats: &Stats) -> Vec<Figure> {
+/// The figure of an answer to read first.
+fn headline(summary: &Value) -> Option<Figure> {
+    const NAMES: [&str; 9] = [
+        "components",
+        "reached",
+        "triangles",
+        "communities",
+        "degeneracy",
+        "members",
+        "size",
+        "mean",
+        "walkers",
+    ];
+    let (name, value) =
+        NAMES.iter().find_map(|name| Some((name, summary.get(name).filter(|v| v.is_number())?)))?;
+    let (first, rest) = name.split_at(1);
+    Some(Figure::new(format!("{}{rest}", first.to_uppercase()), text(value), "the answer"))
+}
+
+fn figures(stats: &Stats, recording: Option<&Recording>) -> Vec<Figure> {
     let possible = stats.bytes_per_second_possible;
-    let memory = stats.peak_rss_bytes as f64 / (stats.memory_budget_bytes as f64).max(1.0);
+    // The budget is beside the program itself.
+    let program_bytes = recording.map_or(0, |recording| recording.estimate.program_bytes);
+    let memory =
+        stats.peak_rss_bytes as f64 / (stats.memory_budget_bytes + program_bytes).max(1) as f64;
+    let beside = match program_bytes {
+        0 => String::new(),
+        bytes => format!(" beside {} of program", size(bytes)),
+    };
     let cores = stats.cpu_seconds / (stats.seconds * stats.threads as f64).max(1e-9);
     let steps = match stats.iterations {
         1 => "1 step".to_owned(),
@@ -106,7 +136,7 @@ fn figures(stats: &Stats) -> Vec<Figure> {
             "Read",
             size(stats.bytes_read),
             format!(
-                "{} passes over the graph, {} requests",
+                "{} times the graph, {} requests",
                 number(stats.passes),
                 count(stats.read_requests)
             ),
@@ -120,7 +150,11 @@ fn figures(stats: &Stats) -> Vec<Figure> {
         Figure::new(
             "Peak memory",
             size(stats.peak_rss_bytes),
-            format!("budget {}, graph {}", size(stats.memory_budget_bytes), size(stats.page_bytes)),
+            format!(
+                "budget {}{beside}, graph {}",
+                size(stats.memory_budget_bytes),
+                size(stats.page_bytes)
+            ),
         )
         .of(memory),
         Figure::new(
@@ -204,7 +238,10 @@ fn timeline(stats: &Stats, recording: &Recording) -> Section {
             "Memory",
             Axis::linear("resident", Unit::Bytes),
             state(|sample| sample.rss_bytes as f64),
-            Mark::new("budget", stats.memory_budget_bytes as f64),
+            Mark::new(
+                "budget and program",
+                (stats.memory_budget_bytes + recording.estimate.program_bytes) as f64,
+            ),
             &blank,
         ),
     ];
@@ -298,7 +335,9 @@ fn text(value: &Value) -> String {
 
 /// A list of the summary as a table, if its items have names; ids stay as they are.
 fn list(name: &str, rows: &[Value]) -> Option<Table> {
-    let header: Vec<String> = rows.first()?.as_object()?.keys().cloned().collect();
+    let mut header: Vec<String> = rows.first()?.as_object()?.keys().cloned().collect();
+    // Vertices before their values.
+    header.sort_by_key(|name| !matches!(name.as_str(), "vertex" | "id" | "target"));
     let cell = |row: &Value, key: &String| match (&row[key], key.as_str()) {
         (id, "vertex" | "id" | "target") => id.as_str().map_or(id.to_string(), str::to_owned),
         (value, _) => text(value),

@@ -269,8 +269,11 @@ fn members(values: &Values<'_>, column: &Column<'_>, title: &str) -> Result<Bloc
     }))
 }
 
-/// The lengths of the graph's lists.
-fn degrees(graph: &StoredGraph) -> Result<Option<Block>> {
+/// A picture of the lengths of a graph's lists; `None` if all are empty. Reads the degrees.
+///
+/// # Errors
+/// Their pages cannot be read.
+pub fn degrees(graph: &StoredGraph) -> Result<Option<Block>> {
     let mut lengths = LogHistogram::<STEPS>::default();
     let mut none = 0_u64;
     graph.degrees(Direction::Out, &mut |first, degrees| {

@@ -3,15 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cenote::Import;
 use cenote::import::{Format, Header, IdKind, ImportError, ImportReport, InputSpec};
 use cenote::memory::{self, MemorySize};
+use cenote::report::page::Figure;
+use cenote::report::work::{self, Told};
+use cenote::report::{self, WorkRecorder};
+use cenote::run::degrees_picture;
 use cenote::tiers::kept;
 use cenote::tiers::spec::TierArg;
+use cenote::{Graph, Import};
 use cenote_store::{Codec, HubNeighboursChoice, Order, ValueType, WeightType};
 use serde::Serialize;
 
-use crate::args::{Report, Threads};
+use crate::args::{Report, ReportArgs, Threads, command_line};
 use crate::cancel::{Guard, cancelled};
 use crate::output::{self, count, size};
 use crate::progress::{Progress, of_import};
@@ -29,6 +33,7 @@ Examples:
   cenote import cit.txt.gz --directed --in-edges --memory 512MiB --out cit.cenote
   cenote import trips.csv --source-column from --target-column to --out trips.cenote
   cenote import social.e --vertices people.txt --out social.cenote
+  cenote import kron.u32 --undirected --out kron.cenote --report import.html
   cenote import roads.e --order bfs --out roads.cenote
   cenote import roads.csv --weights f32 --weight-column km --out roads.cenote
   cenote import kron.u32 --tier fast=/nvme:20GiB --tier slow=/disk --out kron.cenote
@@ -138,6 +143,8 @@ pub struct Args {
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
+    page: ReportArgs,
+    #[command(flatten)]
     report: Report,
 }
 
@@ -154,18 +161,29 @@ struct Summary<'a> {
 /// Imports the graph and prints the report.
 pub fn run(args: &Args) -> Result<Outcome> {
     let guard = Guard::new(&args.out);
+    let _page_guard = args.page.checked(&args.files())?;
+    let recorder = args.page.report.as_ref().map(|_| WorkRecorder::start()).transpose()?;
+    let phases = recorder.as_ref().map(WorkRecorder::phases);
     let bar = Progress::bytes("import");
-    let import = args.builder()?.cancel(cancelled).progress(of_import(&bar));
+    let mut shown = of_import(&bar);
+    let import = args.builder()?.cancel(cancelled).progress(|phase, done, total| {
+        phases.iter().for_each(|phases| phases.begin(phase.name()));
+        shown(phase, done, total);
+    });
     let memory_budget_bytes = import.memory_bytes().map_err(with_flags)?;
     let report = import.run(&args.out).map_err(with_flags)?;
     drop((bar, guard));
+    let summary = Summary {
+        out: &args.out,
+        report: &report,
+        peak_rss_bytes: memory::peak_rss_bytes(),
+        memory_budget_bytes,
+    };
+    if let Some((recorder, path)) = recorder.zip(args.page.report.as_ref()) {
+        report::write(path, &args.files(), &page(recorder, &summary)?)?;
+    }
     if args.report.json {
-        output::json(&Summary {
-            out: &args.out,
-            report: &report,
-            peak_rss_bytes: memory::peak_rss_bytes(),
-            memory_budget_bytes,
-        })?;
+        output::json(&summary)?;
     } else {
         print(&args.out, &report)?;
     }
@@ -200,7 +218,46 @@ pub(super) fn with_flags(error: ImportError) -> anyhow::Error {
     anyhow::Error::msg(PARAMETERS.iter().fold(error.to_string(), name))
 }
 
+/// The report to look at.
+fn page(recorder: WorkRecorder, summary: &Summary<'_>) -> Result<report::Page> {
+    let work = recorder.stop(summary.out)?;
+    let imported = summary.report;
+    let per_second = imported.input_edges as f64 / imported.seconds.max(1e-9);
+    let figures = vec![
+        Figure::new(
+            "Edges",
+            count(imported.edges),
+            format!("{} vertices", count(imported.vertices)),
+        ),
+        Figure::new("Rate", format!("{} edges/s", count(per_second as u64)), "of the input"),
+        Figure::new(
+            "Written",
+            size(imported.output_bytes),
+            format!("from {} of input", size(imported.input_bytes)),
+        ),
+    ];
+    let graph = Graph::options().migration(false).open(summary.out)?;
+    let told = Told {
+        title: "Import".to_owned(),
+        subject: summary.out.display().to_string(),
+        command: Some(command_line()),
+        figures,
+        threads: imported.threads,
+        memory_bytes: summary.memory_budget_bytes as u64,
+        peak_bytes: summary.peak_rss_bytes,
+        pictures: degrees_picture(graph.stored())?.into_iter().collect(),
+        report: serde_json::to_value(summary)?,
+    };
+    Ok(work::page(&work, told))
+}
+
 impl Args {
+    /// Files that a report must not replace.
+    fn files(&self) -> Vec<&Path> {
+        let files = self.inputs.iter().chain(&self.vertices).map(PathBuf::as_path);
+        files.chain([self.out.as_path()]).collect()
+    }
+
     fn builder(&self) -> Result<Import<'_>> {
         let page_bytes = match self.page_size {
             MemorySize::Bytes(bytes) => u32::try_from(bytes).ok(),

@@ -6,10 +6,13 @@ use std::time::Instant;
 use anyhow::Result;
 use cenote::Update;
 use cenote::memory::{self, MemorySize};
+use cenote::report::page::Figure;
+use cenote::report::work::{self, Told};
+use cenote::report::{self, WorkRecorder};
 use serde::Serialize;
 
 use super::update::{memory_bytes, written};
-use crate::args::Report;
+use crate::args::{Report, ReportArgs, command_line};
 use crate::graph_file::GraphArg;
 use crate::output::{self, count, size};
 use crate::progress::{Progress, Unit};
@@ -25,13 +28,16 @@ use crate::verb::Outcome;
 #[command(after_help = "\
 Examples:
   cenote merge kron.cenote
-  cenote merge kron.cenote --memory 256MiB --json")]
+  cenote merge kron.cenote --memory 256MiB --json
+  cenote merge kron.cenote --report merge.html")]
 pub struct Args {
     #[command(flatten)]
     graph: GraphArg,
     /// Memory budget; a percentage is of the machine's memory
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: MemorySize,
+    #[command(flatten)]
+    page: ReportArgs,
     #[command(flatten)]
     report: Report,
 }
@@ -56,25 +62,31 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let start = Instant::now();
     let memory_bytes = memory_bytes(args.memory)?;
     let path = &args.graph.graph;
+    let _guard = args.page.checked(&[path])?;
+    let recorder = args.page.report.as_ref().map(|_| WorkRecorder::start()).transpose()?;
     let mut update = Update::options().memory(memory_bytes).open(path)?;
     update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let bar = Progress::new("merging", None, Unit::Items);
     let report = update.merge()?;
     drop(bar);
     let seconds = start.elapsed().as_secs_f64();
+    let summary = Summary {
+        graph: path,
+        epoch: report.epoch,
+        merged: report.merged,
+        merged_entries: report.merged_entries,
+        pages_read: report.pages_read,
+        pages_written: report.pages_written,
+        bytes_written: report.bytes_written,
+        seconds,
+        peak_rss_bytes: memory::peak_rss_bytes(),
+        memory_budget_bytes: memory_bytes,
+    };
+    if let Some((recorder, out)) = recorder.zip(args.page.report.as_ref()) {
+        report::write(out, &[path], &page(recorder, &summary)?)?;
+    }
     if args.report.json {
-        output::json(&Summary {
-            graph: path,
-            epoch: report.epoch,
-            merged: report.merged,
-            merged_entries: report.merged_entries,
-            pages_read: report.pages_read,
-            pages_written: report.pages_written,
-            bytes_written: report.bytes_written,
-            seconds,
-            peak_rss_bytes: memory::peak_rss_bytes(),
-            memory_budget_bytes: memory_bytes,
-        })?;
+        output::json(&summary)?;
     } else {
         let of_runs = match report.merged_entries {
             0 => String::new(),
@@ -90,4 +102,26 @@ pub fn run(args: &Args) -> Result<Outcome> {
         ])?;
     }
     Ok(Outcome::Done)
+}
+
+/// The report to look at.
+fn page(recorder: WorkRecorder, summary: &Summary<'_>) -> Result<report::Page> {
+    let work = recorder.stop(summary.graph)?;
+    let pages = summary.pages_read;
+    let figures = vec![
+        Figure::new("Merged", count(summary.merged), "changes"),
+        Figure::new("Written", size(summary.bytes_written), format!("{} pages read", count(pages))),
+    ];
+    let told = Told {
+        title: "Merge".to_owned(),
+        subject: summary.graph.display().to_string(),
+        command: Some(command_line()),
+        figures,
+        threads: 1,
+        memory_bytes: summary.memory_budget_bytes,
+        peak_bytes: summary.peak_rss_bytes,
+        pictures: Vec::new(),
+        report: serde_json::to_value(summary)?,
+    };
+    Ok(work::page(&work, told))
 }

@@ -13,12 +13,13 @@ use cenote_replay::{PoolReplay, PoolReplayConfig, pool_replay};
 
 use super::sweep::{pool_size, sweep};
 use super::table;
-use crate::args::{Report, bytes, whole};
+use crate::args::{Report, ReportArgs, bytes, whole};
 use crate::cancel::Guard;
 use crate::output::{self, count};
 use crate::progress;
 use crate::svg;
 use crate::verb::Outcome;
+use crate::verb::replay_report::Replayed;
 use crate::verb::replays::{LoadFlags, share, with_bar};
 
 /// Replay page accesses through the buffer pool, with each given policy, writer and prefetcher
@@ -39,7 +40,8 @@ Examples:
   cenote pool replay --workload ms,wis,ris,mu --policy all --device sim:p4510 --plot ace.svg
   cenote pool replay --workload ms --device sim:ideal --alpha 8 --k 8 --sweep n-w=1,2,4,8,9,16
   cenote pool replay requests.oracleGeneral --device sim:sata-s4610 --prefetch all --json
-  cenote pool replay --workload ms --device pages.bin --create 4GiB --warm-up 100000")]
+  cenote pool replay --workload ms --device pages.bin --create 4GiB --warm-up 100000
+  cenote pool replay --workload ms --device sim:p4510 --report pool.html")]
 pub struct Args {
     /// Traces: `R|W page` lines, CSV, ARC or LIRS lists, oracleGeneral; plain, gzip or zstd
     #[arg(value_name = "TRACE", required_unless_present = "workload")]
@@ -80,6 +82,8 @@ pub struct Args {
     /// Plot the speedups to this file
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
+    #[command(flatten)]
+    page: ReportArgs,
     #[command(flatten)]
     report: Report,
 }
@@ -153,17 +157,29 @@ pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
         svg::check_name(plot)?;
     }
+    let _guard = args.page.checked(&args.files())?;
     let config = args.config()?;
     let _unfinished = config.create.map(|_| Guard::new(Path::new(&args.device)));
     let replay = with_bar(|control| pool_replay(&config, control))?;
     if let Some(path) = &args.plot {
         svg::draw(path, &replay.chart())?;
     }
+    let lines = title(&replay);
+    Replayed {
+        title: "Pool replay",
+        subject: &args.device,
+        lines: &lines,
+        chart: replay.chart(),
+        highest: true,
+        table: (table::table(&replay.rows), table::WORDS),
+        replay: &replay,
+    }
+    .report(&args.page, &args.files())?;
     report_renumbered(&replay);
     if args.report.json {
         output::json(&replay)?;
     } else {
-        output::line(title(&replay))?;
+        output::line(lines)?;
         output::line(table::table(&replay.rows))?;
     }
     Ok(Outcome::Done)
@@ -203,6 +219,11 @@ fn report_renumbered(replay: &PoolReplay) {
 }
 
 impl Args {
+    /// Files that a report must not replace.
+    fn files(&self) -> Vec<&Path> {
+        self.traces.iter().map(PathBuf::as_path).chain([Path::new(&self.device)]).collect()
+    }
+
     fn config(&self) -> Result<PoolReplayConfig> {
         let mut config = PoolReplayConfig::new(&self.device);
         let IdealArgs { alpha, k, k_r, k_w } = self.ideal;

@@ -8,7 +8,7 @@ use crate::output::{self, count};
 const NONE: &str = "-";
 
 /// Columns of text; the others hold numbers.
-const WORDS: usize = 4;
+pub const WORDS: usize = 4;
 
 /// All rows in one table.
 pub fn table(rows: &[Row]) -> Table {

@@ -14,13 +14,14 @@ use cenote_device::profile::{
 };
 use comfy_table::Table;
 
-use crate::args::{Report, bytes};
+use crate::args::{Report, ReportArgs, bytes, command_line};
 use crate::cancel;
 use crate::output::{self, size};
 use crate::progress::{Progress, Unit};
 use crate::svg;
 use crate::verb::Outcome;
 use cenote::memory::MemorySize;
+use cenote::report;
 
 /// Bytes of buffers that the printed plan assumes.
 const PLAN_BUFFER_BYTES: usize = 16 << 20;
@@ -34,7 +35,8 @@ const PLAN_BUFFER_BYTES: usize = 16 << 20;
 Examples:
   cenote profile . --quick
   cenote profile /mnt/fast --plot fast.svg
-  cenote profile /dev/nvme0n1 --json")]
+  cenote profile /dev/nvme0n1 --json
+  cenote profile . --quick --report drive.html")]
 pub struct Args {
     /// A directory on the drive, or the drive itself (only read)
     #[arg(value_name = "DIR|DEVICE")]
@@ -49,6 +51,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     #[command(flatten)]
+    page: ReportArgs,
+    #[command(flatten)]
     report: Report,
 }
 
@@ -58,6 +62,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         svg::check_name(plot)?;
     }
     let scratch_bytes = args.scratch.map(|size| bytes("--scratch", size)).transpose()?;
+    let _guard = args.page.checked(&[&args.path])?;
     let config = if args.quick { ProfileConfig::quick() } else { ProfileConfig::full() };
     // The measurement of a file is read-only, so it is not a profile of the drive.
     let store = if args.path.is_file() { None } else { Some(ProfileStore::of_user()?) };
@@ -66,6 +71,10 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let saved = store.map(|store| store.save(&profile)).transpose()?;
     if let Some(path) = &args.plot {
         plot::draw(&profile, path).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if let Some(path) = &args.page.report {
+        let page = report::drive::page(&profile, Some(&command_line()));
+        report::write(path, &[&args.path], &page)?;
     }
     if args.report.json {
         output::json(&profile)?;

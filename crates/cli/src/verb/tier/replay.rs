@@ -13,10 +13,11 @@ use cenote_tier::policy::PolicySpec;
 use cenote_tier::spec::TierSpec;
 
 use super::table;
-use crate::args::Report;
+use crate::args::{Report, ReportArgs};
 use crate::output::{self, count};
 use crate::svg;
 use crate::verb::Outcome;
+use crate::verb::replay_report::Replayed;
 use crate::verb::replays::{LoadFlags, share, with_bar};
 
 /// Replay page accesses through several tiers in virtual time, once for each policy
@@ -36,7 +37,7 @@ Examples:
   cenote tier replay --workload A,B,C,D --capacity 3%,8% --capacity 12%,16% --policy tlru,temp
   cenote tier replay --workload uniform --tiers 80us:1:32/8,7000us:1:1 --capacity 10% --policy tlfu
   cenote tier replay requests.oracleGeneral --policy ideal,tlru,lrfu:half-life=2 --json
-  cenote tier replay --workload 10hf90 --open 4 --policy all --plot tiers.svg")]
+  cenote tier replay --workload 10hf90 --open 4 --policy all --plot tiers.svg\n  cenote tier replay --workload zipf --policy all --report tiers.html")]
 pub struct Args {
     /// Traces: `R|W page` lines, CSV, ARC or LIRS lists, oracleGeneral; plain, gzip or zstd
     #[arg(value_name = "TRACE", required_unless_present = "workload")]
@@ -70,6 +71,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     #[command(flatten)]
+    page: ReportArgs,
+    #[command(flatten)]
     report: Report,
 }
 
@@ -94,15 +97,27 @@ pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
         svg::check_name(plot)?;
     }
+    let _guard = args.page.checked(&args.traces)?;
     let config = args.config()?;
     let replay = with_bar(|control| tier_replay(&config, control))?;
     if let Some(path) = &args.plot {
         svg::draw(path, &replay.chart())?;
     }
+    let lines = title(&replay);
+    Replayed {
+        title: "Tier replay",
+        subject: &replay.tiers,
+        lines: &lines,
+        chart: replay.chart(),
+        highest: false,
+        table: (table::table(&replay.rows), table::WORDS),
+        replay: &replay,
+    }
+    .report(&args.page, &args.traces)?;
     if args.report.json {
         output::json(&replay)?;
     } else {
-        output::line(title(&replay))?;
+        output::line(lines)?;
         output::line(table::table(&replay.rows))?;
     }
     Ok(Outcome::Done)

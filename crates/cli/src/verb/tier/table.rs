@@ -6,7 +6,7 @@ use comfy_table::Table;
 use crate::output::{self, count};
 
 /// Columns of text; the others hold numbers.
-const WORDS: usize = 3;
+pub const WORDS: usize = 3;
 
 /// All rows in one table.
 pub fn table(rows: &[Row]) -> Table {
