@@ -111,6 +111,7 @@ fn band_names(out: &mut String, chart: &Chart, frame: &Frame) {
     if chart.bands.iter().all(|band| band.name.is_empty()) {
         return;
     }
+    let room = if chart.bands.len() > 12 { 0.12 } else { 0.05 };
     let many = if chart.bands.len() > 5 { " many" } else { "" };
     let _ = write!(out, "<div class=\"bands{many}\">");
     for band in &chart.bands {
@@ -123,7 +124,7 @@ fn band_names(out: &mut String, chart: &Chart, frame: &Frame) {
             (end - start) * 100.0,
         );
         // A name that has no room for some letters is only a title.
-        if end - start > 0.05 {
+        if end - start > room {
             out.push_str(&name);
         }
         out.push_str("</span>");

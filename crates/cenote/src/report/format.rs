@@ -93,9 +93,13 @@ pub fn number(value: f64) -> String {
     significant(value)
 }
 
-/// A share as percent: `42%`, `0.3%`.
+/// A share as percent: `42%`, `0.3%`, `under 0.1%`.
 pub fn percent(share: f64) -> String {
-    format!("{}%", significant(share * 100.0))
+    match share {
+        share if share > 0.0 && share < 0.0005 => "under 0.1%".to_owned(),
+        share if share.abs() < 0.0995 => format!("{}%", trimmed(share * 100.0, 1)),
+        share => format!("{:.0}%", share * 100.0),
+    }
 }
 
 /// A decimal prefix and a unit: `1.25 GB/s`, `350 k`.
@@ -166,6 +170,10 @@ mod tests {
             (Unit::Share, 0.425, "42.5%"),
         ] {
             assert_eq!(unit.text(value), text);
+        }
+        let shares = [(0.0, "0%"), (1e-5, "under 0.1%"), (0.012_3, "1.2%"), (0.996, "100%")];
+        for (share, text) in shares {
+            assert_eq!(percent(share), text);
         }
     }
 }

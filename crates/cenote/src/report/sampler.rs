@@ -71,10 +71,11 @@ impl Sampler {
             loop {
                 let stopped = wait(&shared, samples.period);
                 let now = State::now(&counters);
-                samples.push(now.since(&first, started.elapsed().as_secs_f64()));
+                let sample = now.since(&first, started.elapsed().as_secs_f64());
                 if stopped {
-                    return samples.kept;
+                    return samples.end(sample);
                 }
+                samples.push(sample);
             }
         });
         let thread = thread.map_err(Error::io("cannot start the thread that samples a run"))?;
@@ -158,6 +159,21 @@ impl Samples {
         }
         self.kept.push(sample);
     }
+
+    /// All samples with the last one. It becomes one with the one before if little time is between
+    /// them, in which rates mean nothing.
+    fn end(mut self, last: Sample) -> Vec<Sample> {
+        let short = self.period.as_secs_f64() / 2.0;
+        match self.kept.pop() {
+            Some(before) if self.kept.is_empty() || last.seconds - before.seconds >= short => {
+                self.push(before);
+                self.push(last);
+            }
+            Some(before) => self.push(merged(&[before, last])),
+            None => self.push(last),
+        }
+        self.kept
+    }
 }
 
 /// One sample for one or two: the later one, with the mean depth and the most memory of both.
@@ -173,6 +189,13 @@ mod tests {
 
     #[test]
     fn samples_are_bounded_and_end_with_the_last() {
+        let at = |seconds| Sample { seconds, ..Sample::default() };
+        for (times, ends) in [(&[0.0][..], 2), (&[0.0, 1.0], 3), (&[0.0, 1.0, 1.999], 3)] {
+            let mut samples = Samples::default();
+            times.iter().for_each(|&seconds| samples.push(at(seconds)));
+            let kept = samples.end(at(2.0));
+            assert_eq!((kept.len(), kept[0].seconds, kept[ends - 1].seconds), (ends, 0.0, 2.0));
+        }
         let mut samples = Samples::default();
         for at in 0..100_000_u64 {
             let seconds = at as f64;

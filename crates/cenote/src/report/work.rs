@@ -368,7 +368,16 @@ pub fn page(work: &Work, told: Told) -> Page {
 /// The fields of a report as names and values, in the units that their names end with.
 fn facts(report: &Value) -> Vec<(String, String)> {
     let fields = report.as_object().into_iter().flatten();
-    let fields = fields.filter(|(_, value)| !value.is_null() && !value.is_object());
+    // What the figures and the conditions have.
+    const ELSEWHERE: [&str; 6] =
+        ["seconds", "memory_budget_bytes", "peak_rss_bytes", "out", "graph", "threads"];
+    let fields = fields.filter(|(name, value)| {
+        !value.is_null() && !value.is_object() && !ELSEWHERE.contains(&name.as_str())
+    });
+    let words = |name: &str| match name.strip_prefix("seconds_") {
+        Some(phase) => format!("time of {phase}"),
+        None => name.strip_suffix("_bytes").unwrap_or(name).replace('_', " "),
+    };
     let text = |name: &str, value: &Value| match (value.as_u64(), value.as_f64()) {
         (Some(bytes), _) if name.ends_with("bytes") => size(bytes),
         (Some(whole), _) => count(whole),
@@ -376,7 +385,7 @@ fn facts(report: &Value) -> Vec<(String, String)> {
         (None, Some(real)) => super::format::number(real),
         (None, None) => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
     };
-    fields.map(|(name, value)| fact(name.replace('_', " "), text(name, value))).collect()
+    fields.map(|(name, value)| fact(words(name), text(name, value))).collect()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const BANDS_MAX: usize = 32;
 const ROWS_MAX: usize = 200;
 
 /// The most rows of a list of the summary.
-const LIST_MAX: usize = 100;
+const LIST_MAX: usize = 20;
 
 /// What a report of a run shows.
 pub(super) struct Content<'a> {
@@ -343,11 +343,13 @@ fn list(name: &str, rows: &[Value]) -> Option<Table> {
         (value, _) => text(value),
     };
     let shown = rows.iter().take(LIST_MAX);
+    let (first, rest) = name.split_at(name.len().min(1));
+    let first = first.to_uppercase();
     let title = match rows.len() {
         all if all > LIST_MAX => {
-            format!("{name}: the first {LIST_MAX} of {}", count(all as u64))
+            format!("{first}{rest}: the first {LIST_MAX} of {}", count(all as u64))
         }
-        _ => name.to_owned(),
+        _ => format!("{first}{rest}"),
     };
     Some(Table {
         title,

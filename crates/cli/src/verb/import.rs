@@ -229,7 +229,11 @@ fn page(recorder: WorkRecorder, summary: &Summary<'_>) -> Result<report::Page> {
             count(imported.edges),
             format!("{} vertices", count(imported.vertices)),
         ),
-        Figure::new("Rate", format!("{} edges/s", count(per_second as u64)), "of the input"),
+        Figure::new(
+            "Edges per second",
+            report::format::Unit::PerSecond.text(per_second),
+            "of the input",
+        ),
         Figure::new(
             "Written",
             size(imported.output_bytes),

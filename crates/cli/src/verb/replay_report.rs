@@ -43,8 +43,8 @@ impl<R: Serialize> Replayed<'_, R> {
         let unit = self.chart.unit;
         let best = best(&self.chart.body, self.highest);
         let finding = best.map(|(name, value)| {
-            let text = format!("Of all combinations; in {unit}.");
-            Finding::new("Best", format!("{name}: {}", report::format::number(value)), text)
+            let text = format!("{} {unit}, of all combinations.", report::format::number(value));
+            Finding::new("Best", name, text)
         });
         let (table, words) = self.table;
         let rows = table.row_iter().count() as u64;
@@ -57,7 +57,7 @@ impl<R: Serialize> Replayed<'_, R> {
             figures: figures(&self.chart.body, self.highest, unit),
             findings: finding.into_iter().collect(),
             sections: vec![
-                section(&self.chart.title, vec![block(&self.chart)]),
+                section("Comparison", vec![block(&self.chart)]),
                 section("All figures", vec![Block::Table(cells(&table, words))]),
                 section("Loads", vec![Block::Facts(loads.collect())]),
                 section("Command and machine", vec![Block::Facts(conditions)]),
@@ -132,7 +132,7 @@ fn block(chart: &chart::Chart) -> Block {
                 unit: Unit::Number,
                 series: series.iter().map(|(name, _)| name.clone()).collect(),
                 rows: rows.collect(),
-                level: chart.level.map(|at| Mark::new("the same", at)),
+                level: chart.level.map(|at| Mark::new("classical writer", at)),
             })
         }
         Body::Lines { x, series } => Block::Chart(Chart {
@@ -143,7 +143,7 @@ fn block(chart: &chart::Chart) -> Block {
                 .iter()
                 .map(|(name, line)| Series::new(name, Shape::DottedLine, line.clone()))
                 .collect(),
-            levels: chart.level.map(|at| Mark::new("the same", at)).into_iter().collect(),
+            levels: chart.level.map(|at| Mark::new("classical writer", at)).into_iter().collect(),
             ..Chart::default()
         }),
     }
