@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 pub use cenote::memory::size;
+pub use cenote::report::format::count;
 use comfy_table::{Cell, CellAlignment, Table};
 use serde::Serialize;
 
@@ -51,30 +52,4 @@ pub fn table<C: Into<Cell>, R: IntoIterator<Item: Into<Cell>>>(
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
-}
-
-/// A number with thousands separators: `1,234,567`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_stand_apart() {
-        let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")];
-        for (number, text) in cases {
-            assert_eq!(count(number), text);
-        }
-    }
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::axis::Scale;
-use super::html::{escape, key};
+use super::markup::{escape, key};
 use super::page::{Axis, Chart, Series, Shape};
 
 /// Units of the picture from edge to edge.

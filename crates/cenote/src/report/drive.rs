@@ -5,8 +5,8 @@ use cenote_device::plan::Planner;
 use cenote_device::profile::{CurveProfile, Pattern, Profile, ProfilePoint, SizeProfile};
 use serde_json::json;
 
-use super::format::{Unit, count, number, percent, rate, seconds};
-use super::machine::{Machine, utc};
+use super::format::{Unit, count, number, percent, rate, seconds, utc};
+use super::machine::Machine;
 use super::page::{Axis, Block, Chart, Figure, Finding, Page, Section, Series, Shape, Table, fact};
 use crate::memory::{size, threads_default};
 

@@ -102,6 +102,23 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A time in seconds since 1970, as date and time of UTC.
+pub fn utc(seconds: u64) -> String {
+    const DAY: u64 = 24 * 60 * 60;
+    // Days of 400 years, of a century and of four years, with years that begin in March, so that a
+    // leap day is the last of its year (Hinnant, chrono-compatible low-level date algorithms).
+    let days = seconds / DAY + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let date = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = era * 400 + year + next;
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 /// A decimal prefix and a unit: `1.25 GB/s`, `350 k`.
 fn scaled(value: f64, unit: &str) -> String {
     const PREFIXES: [&str; 6] = ["", "k", "M", "G", "T", "P"];
@@ -152,6 +169,8 @@ mod tests {
     #[test]
     fn numbers_have_three_digits_and_their_unit() {
         for (unit, value, text) in [
+            (Unit::Count, 0.0, "0"),
+            (Unit::Count, 999.0, "999"),
             (Unit::Count, 12_345.0, "12,345"),
             (Unit::Count, 1e6, "1 M"),
             (Unit::Count, 2.5e9, "2.5 G"),
@@ -174,6 +193,21 @@ mod tests {
         let shares = [(0.0, "0%"), (1e-5, "under 0.1%"), (0.012_3, "1.2%"), (0.996, "100%")];
         for (share, text) in shares {
             assert_eq!(percent(share), text);
+        }
+    }
+
+    #[test]
+    fn times_are_dates_of_utc() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_709_251_199, "2024-02-29T23:59:59Z"),
+            (1_709_251_200, "2024-03-01T00:00:00Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (1_767_225_599, "2025-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(utc(seconds), text);
         }
     }
 }

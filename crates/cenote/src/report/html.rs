@@ -1,45 +1,13 @@
 //! Writes pages as HTML. Nothing in a page is executed: no script, and a policy that forbids them.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::chart::{self, STYLES};
+use super::markup::{escape, key};
 use super::page::{Bars, Block, Figure, Finding, Page, Section, Table};
 
 /// The page around the content.
 const TEMPLATE: &str = include_str!("page.html");
-
-/// Text inside an element or an attribute.
-pub fn escape(text: &str) -> Cow<'_, str> {
-    if !text.contains(['&', '<', '>', '"', '\'']) {
-        return Cow::Borrowed(text);
-    }
-    let mut safe = String::with_capacity(text.len() + 16);
-    for letter in text.chars() {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            letter => safe.push(letter),
-        }
-    }
-    Cow::Owned(safe)
-}
-
-/// A legend: a class of the sample, and a name each.
-pub fn key<'k>(out: &mut String, keys: impl Iterator<Item = (&'k str, &'k str)>) {
-    let mut keys = keys.peekable();
-    if keys.peek().is_none() {
-        return;
-    }
-    out.push_str("<ul class=\"key\">");
-    for (class, name) in keys {
-        let _ = write!(out, "<li><i class=\"{class}\"></i>{}</li>", escape(name));
-    }
-    out.push_str("</ul>");
-}
 
 impl Page {
     /// The page: one HTML document, without references to anything outside of it.
@@ -154,7 +122,8 @@ fn draw_table(out: &mut String, table: &Table) {
     // Wider than the page, it scrolls by itself, with the keyboard too.
     let _ = write!(
         out,
-        "<div class=\"scroll{narrow}\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\"><table>"
+        "<div class=\"scroll{narrow}\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"{label}\"><table>"
     );
     if !table.title.is_empty() {
         let _ = write!(out, "<caption>{label}</caption>");

@@ -1,7 +1,7 @@
 //! Reports to look at: one HTML file that needs no network, no script and no other file.
 //!
 //! - [`Page`]: a report as data: a verdict, and sections of charts, bars, tables and facts
-//! - `html`, `chart`, `axis`, `format`: draw it
+//! - `html`, `chart`, `axis`, `markup`: draw it; [`format`](mod@format): numbers and times as text
 //! - [`Sampler`]: what the process reads and holds over time
 //! - [`Machine`]: what it runs on
 //! - [`WorkRecorder`], [`work`]: imports and merges
@@ -14,6 +14,7 @@ pub mod drive;
 pub mod format;
 mod html;
 mod machine;
+mod markup;
 pub mod page;
 mod sampler;
 pub mod work;

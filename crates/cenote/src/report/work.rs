@@ -21,7 +21,8 @@ use crate::memory::size;
 /// The most phases that are told apart: later ones belong to the last.
 const PHASES_MAX: usize = 64;
 
-/// The share from which the drive or the processor counts as busy, and of the time that bounds work.
+/// The share from which the drive or the processor counts as busy, and the share of the time from
+/// which it bounds the work.
 const BUSY: f64 = 0.8;
 const MOST: f64 = 0.5;
 
@@ -346,7 +347,7 @@ pub fn page(work: &Work, told: Told) -> Page {
     let section =
         |title: &str, blocks| Section { title: title.to_owned(), blocks, ..Section::default() };
     Page {
-        subtitle: super::machine::utc(work.machine.unix_seconds),
+        subtitle: super::format::utc(work.machine.unix_seconds),
         figures,
         findings: vec![work.finding(told.threads)],
         sections: vec![

@@ -200,39 +200,27 @@ fn timeline(stats: &Stats, recording: &Recording) -> Section {
     let names = bands(&recording.steps, end);
     let blank: Vec<Band> =
         names.iter().map(|band| Band { name: String::new(), ..band.clone() }).collect();
-    let panel = |title: &str, y: Axis, points, level: Mark, bands: &[Band]| {
-        Block::Chart(Chart {
-            title: title.to_owned(),
-            x: Axis::linear("time since the start", Unit::Seconds).with(end),
-            y,
-            series: vec![Series::new(title, Shape::Area, points)],
-            levels: vec![level],
-            bands: bands.to_vec(),
-            low: true,
-            ..Chart::default()
-        })
-    };
     let blocks = vec![
         panel(
             "Reads",
             Axis::linear("bytes per second", Unit::BytesPerSecond),
             rates,
             Mark::new(ceiling, drive.bytes_per_second),
-            &names,
+            (&names, end),
         ),
         panel(
             "Depth",
             Axis::linear("reads in flight", Unit::Count),
             state(|sample| sample.in_flight),
             Mark::new("k_r", drive.k_r.into()),
-            &blank,
+            (&blank, end),
         ),
         panel(
             "Processor",
             Axis::linear("cores in use", Unit::Number),
             cores,
             Mark::new("threads", stats.threads as f64),
-            &blank,
+            (&blank, end),
         ),
         panel(
             "Memory",
@@ -242,7 +230,7 @@ fn timeline(stats: &Stats, recording: &Recording) -> Section {
                 "budget and program",
                 (stats.memory_budget_bytes + recording.estimate.program_bytes) as f64,
             ),
-            &blank,
+            (&blank, end),
         ),
     ];
     let intro = format!(
@@ -252,6 +240,26 @@ fn timeline(stats: &Stats, recording: &Recording) -> Section {
         size(drive.request_bytes)
     );
     Section { title: "Timeline".to_owned(), intro, blocks }
+}
+
+/// A chart of the timeline.
+fn panel(
+    title: &str,
+    y: Axis,
+    points: Vec<(f64, f64)>,
+    level: Mark,
+    (bands, end): (&[Band], f64),
+) -> Block {
+    Block::Chart(Chart {
+        title: title.to_owned(),
+        x: Axis::linear("time since the start", Unit::Seconds).with(end),
+        y,
+        series: vec![Series::new(title, Shape::Area, points)],
+        levels: vec![level],
+        bands: bands.to_vec(),
+        low: true,
+        ..Chart::default()
+    })
 }
 
 /// The steps as bands that touch each other.

@@ -18,8 +18,8 @@ const BATCH: usize = 1 << 16;
 /// Bars of a histogram at most.
 const BINS_MAX: u64 = 64;
 
-/// Counters of group sizes take at most `1 / COUNTERS_SHARE` of the budget of the run, whose buffers
-/// and cached pages are free again; and this many bytes at least.
+/// Counters of group sizes take at most `1 / COUNTERS_SHARE` of the run's budget, whose buffers and
+/// cached pages are free again; and this many bytes at least.
 const COUNTERS_SHARE: u64 = 8;
 const COUNTERS_BYTES_MIN: u64 = 1 << 20;
 

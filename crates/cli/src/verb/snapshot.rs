@@ -121,7 +121,7 @@ fn list(args: &Args) -> Result<Outcome> {
         let row = |snapshot: &SnapshotInfo| {
             let SnapshotInfo { name, epoch, created, vertices, edges, pages_held, .. } = snapshot;
             let numbers = [epoch, vertices, edges, pages_held].map(|number| count(*number));
-            [vec![name.clone(), time(*created)], numbers.to_vec()].concat()
+            [vec![name.clone(), utc(*created)], numbers.to_vec()].concat()
         };
         let header = ["snapshot", "made", "epoch", "vertices", "edges", "pages of its own"];
         output::line(output::table(header, snapshots.iter().map(row), 2))?;
@@ -132,43 +132,6 @@ fn list(args: &Args) -> Result<Outcome> {
 /// A snapshot in a line.
 pub(super) fn summary(snapshot: &SnapshotInfo) -> String {
     let SnapshotInfo { name, epoch, created, pages_held, .. } = snapshot;
-    let (epoch, made, pages) = (count(*epoch), time(*created), count(*pages_held));
+    let (epoch, made, pages) = (count(*epoch), utc(*created), count(*pages_held));
     format!("{name}: epoch {epoch}, made {made}, {pages} pages of its own")
-}
-
-/// A time in seconds since 1970, as date and time of UTC.
-fn time(seconds: u64) -> String {
-    const DAY: u64 = 24 * 60 * 60;
-    // Days of 400 years, of a century and of four years, with years that begin in March, so that a
-    // leap day is the last of its year (Hinnant, chrono-compatible low-level date algorithms).
-    let days = seconds / DAY + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let date = day - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let year = era * 400 + year + next;
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_dates_of_utc() {
-        for (seconds, text) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (1_709_251_199, "2024-02-29T23:59:59Z"),
-            (1_709_251_200, "2024-03-01T00:00:00Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-            (1_767_225_599, "2025-12-31T23:59:59Z"),
-        ] {
-            assert_eq!(time(seconds), text);
-        }
-    }
 }

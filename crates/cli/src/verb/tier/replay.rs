@@ -37,7 +37,8 @@ Examples:
   cenote tier replay --workload A,B,C,D --capacity 3%,8% --capacity 12%,16% --policy tlru,temp
   cenote tier replay --workload uniform --tiers 80us:1:32/8,7000us:1:1 --capacity 10% --policy tlfu
   cenote tier replay requests.oracleGeneral --policy ideal,tlru,lrfu:half-life=2 --json
-  cenote tier replay --workload 10hf90 --open 4 --policy all --plot tiers.svg\n  cenote tier replay --workload zipf --policy all --report tiers.html")]
+  cenote tier replay --workload 10hf90 --open 4 --policy all --plot tiers.svg
+  cenote tier replay --workload zipf --policy all --report tiers.html")]
 pub struct Args {
     /// Traces: `R|W page` lines, CSV, ARC or LIRS lists, oracleGeneral; plain, gzip or zstd
     #[arg(value_name = "TRACE", required_unless_present = "workload")]
