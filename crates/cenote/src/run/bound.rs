@@ -1,11 +1,11 @@
 //! What bounded a run: the drive, the processor, memory, or none of them; and what would help.
 //!
-//! The rule: an interval between two samples is one of the drive if its reads moved at least 80% of
-//! the bytes per second that the profile has for reads of their mean size, or if as many were in
-//! flight as the drive does at once (k_r): then it is as busy as it can be. An interval is one of the
-//! processor if the threads computed for at least 80% of it. What has half of the run's time bounded
-//! it, the larger of both. If that is the drive, and pages were read more than 1.2 times because the
-//! cache held a part of them, memory bounded the run.
+//! The rule: an interval between two samples is one of the drive if its reads moved at least 80%
+//! of the bytes per second that the profile has for reads of their mean size, or if as many were
+//! in flight as the drive does at once (k_r): then it is as busy as it can be. An interval is one
+//! of the processor if the threads computed for at least 80% of it. What has half of the run's time
+//! bounded it, the larger of both. If that is the drive, and pages were read more than 1.2 times
+//! because the cache held a part of them, memory bounded the run.
 
 use cenote_device::model::DeviceModel;
 use serde::Serialize;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use cenote::graph::{Snapshot, SnapshotInfo};
 use cenote::memory::MemorySize;
+use cenote::report::format::utc;
 use cenote::{Graph, Update};
 use serde::Serialize;
 
@@ -97,7 +98,7 @@ fn print(args: &Args, action: &'static str, done: Snapshot, seconds: f64) -> Res
     let mut facts = vec![
         ("graph", graph.display().to_string()),
         ("snapshot", snapshot.name.clone()),
-        ("made", time(snapshot.created)),
+        ("made", utc(snapshot.created)),
         ("epoch", count(snapshot.epoch)),
         ("vertices", count(snapshot.vertices)),
         ("edges", count(snapshot.edges)),
