@@ -104,7 +104,9 @@ class Update:
         return f"Update({self.path!r})"
 
     def add(self, source: VertexId, target: VertexId, weight: float | None = None) -> None:
-        """Adds an edge. Ids that the graph does not have become vertices.
+        """Adds an edge; in a graph that keeps duplicates once more, if it is there.
+
+        Ids that the graph does not have become vertices.
 
         Raises:
             InvalidInput: the graph cannot have the id or the weight.
@@ -117,12 +119,15 @@ class Update:
         for edge in edges:
             self.add(*edge)
 
-    def delete(self, source: VertexId, target: VertexId) -> None:
-        """Deletes an edge."""
-        self._native.delete(source, target)
+    def delete(self, source: VertexId, target: VertexId, weight: float | None = None) -> None:
+        """Deletes an edge, with `weight` only one of this weight.
+
+        Of an edge that repeats one is deleted, without `weight` one with the smallest.
+        """
+        self._native.delete(source, target, weight)
 
     def set_weight(self, source: VertexId, target: VertexId, weight: float) -> None:
-        """Sets the weight of an edge."""
+        """Sets the weight of an edge, or of all its copies."""
         self._native.set_weight(source, target, weight)
 
     def add_vertex(self, id: VertexId) -> None:

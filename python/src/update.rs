@@ -125,9 +125,19 @@ impl PyUpdate {
         })
     }
 
-    fn delete(&self, source: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyResult<()> {
+    #[pyo3(signature = (source, target, weight=None))]
+    fn delete(
+        &self,
+        source: &Bound<'_, PyAny>,
+        target: &Bound<'_, PyAny>,
+        weight: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
         let (source, target) = (id_text(source)?, id_text(target)?);
-        self.change(|update| update.delete(source, target))
+        let weight = weight.map(text).transpose()?;
+        self.change(|update| match weight {
+            Some(weight) => update.delete_weighted(source, target, weight),
+            None => update.delete(source, target),
+        })
     }
 
     fn set_weight(

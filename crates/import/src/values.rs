@@ -102,11 +102,6 @@ impl<'a> GivenValues<'a> {
         };
         for_each_value(&files, true, memory_bytes, &progress, &mut visit)?;
         let kind = kind.filter(|_| found > 0);
-        if kind.is_some() && config.keep_duplicates {
-            let reason = "a graph that keeps repeated edges cannot have values of vertices yet: \
-                          give ids alone, or import without `keep_duplicates`";
-            return Err(ImportError::Options(reason.to_owned()));
-        }
         Ok(kind.map(|kind| Self { files, kind, memory_bytes, progress }))
     }
 

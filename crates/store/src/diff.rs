@@ -25,7 +25,7 @@ pub struct DiffReport {
     pub added: u64,
     /// Edges that only the earlier state has.
     pub deleted: u64,
-    /// Edges that both have, with different weights.
+    /// Edges that both have, with different weights; none in a graph that keeps repeated edges.
     pub reweighed: u64,
     /// Vertices that only the later state has.
     pub new_vertices: u64,
@@ -45,7 +45,8 @@ pub struct DiffReport {
 /// Calls `visit` with every change that makes `before` the graph of `after`: first those of edges,
 /// ascending by source and target, with the weight that the edge has now or, if it is deleted, that
 /// it had. An edge of an undirected graph is visited once, from its end with the smaller vertex
-/// number. Then the new vertices without an edge, and the deleted ones, whose edges were deleted
+/// number. A graph that keeps repeated edges has an edge as often as it is there with a weight: so
+/// one whose weight changed is visited as deleted and as added, the smaller weight first. Then the new vertices without an edge, and the deleted ones, whose edges were deleted
 /// before.
 /// `progress` gets the pages of both states that were read or passed over, and how many there are.
 ///
@@ -69,6 +70,8 @@ pub fn for_each_change<E: From<StoreError>>(
         ..DiffReport::default()
     };
     let kind = later.weights.map(|weights| weights.kind);
+    let repeats = later.duplicates_kept;
+    let place = |entry: &Entry| (entry.owner, entry.other, if repeats { entry.weight } else { 0 });
     let mut sides = [Side::new(before, after)?, Side::new(after, before)?];
     report.pages = sides.iter().map(|side| side.adjacency.pages()).sum();
     let mut reported = 0;
@@ -77,8 +80,8 @@ pub fn for_each_change<E: From<StoreError>>(
         let (deleted, added) = (old.entry()?, new.entry()?);
         let (op, entry) = match (deleted, added) {
             (None, None) => break,
-            (Some(old), Some(new)) if old.key() == new.key() => (Op::Set, new),
-            (Some(old), Some(new)) if old.key() > new.key() => (Op::Add, new),
+            (Some(old), Some(new)) if place(&old) == place(&new) => (Op::Set, new),
+            (Some(old), Some(new)) if place(&old) > place(&new) => (Op::Add, new),
             (Some(old), _) => (Op::Delete, old),
             (None, Some(new)) => (Op::Add, new),
         };
@@ -169,12 +172,6 @@ struct Entry {
     other: VertexId,
     /// Ordered bits; 0 in a graph without weights.
     weight: u64,
-}
-
-impl Entry {
-    fn key(&self) -> (VertexId, VertexId) {
-        (self.owner, self.other)
-    }
 }
 
 /// The entries of one state in the pages that it does not share with the other, in order.

@@ -96,7 +96,7 @@ impl Graph {
             Some(SectionPages { file, section, page_bytes, salt, table })
         };
         let superblock = pending.superblock(&committed);
-        if !pending.is_empty() && (committed.weights.is_some() || committed.duplicates_kept) {
+        if !pending.is_empty() && !committed.has_plain_edges() {
             let fault = other("it changes a graph with weights or repeated edges");
             return Err(log_fault(&file, &committed, fault));
         }

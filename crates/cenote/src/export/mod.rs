@@ -57,7 +57,7 @@ pub fn export_text(
 
 /// Writes the changes that make one state of a graph the other, one a line as `cenote update
 /// --stdin` reads them: `+ u v` for an added edge, `- u v` for a deleted one, in a graph with
-/// weights `+ u v w` and `= u v w`; then `+ u` for each new vertex without an edge and `- u` for
+/// weights `+ u v w` and `= u v w`, where edges repeat `- u v w` and no `=`; then `+ u` for each new vertex without an edge and `- u` for
 /// each deleted one; then `= u` for each that has no value any more and `= u value` for each that
 /// has another one. An id with white space, or one that looks like a comment, is an error.
 pub fn export_changes(
@@ -83,7 +83,8 @@ pub fn export_changes(
                 buffer.push(b' ');
                 put_id(&mut buffer, ids.get(end));
             }
-            if let Some(weight) = weight.filter(|_| change.op != Op::Delete) {
+            let says_which = change.op != Op::Delete || after.superblock().duplicates_kept;
+            if let Some(weight) = weight.filter(|_| says_which) {
                 write!(buffer, " {weight}").map_err(write_error)?;
             }
             end_line(&mut buffer, out)

@@ -80,7 +80,7 @@ pub struct Info {
     pub order: &'static str,
     /// Seed of a shuffle.
     pub order_seed: Option<u64>,
-    /// Repeated edges of the input.
+    /// Repeated edges of the input; where they are stored, of the graph.
     pub duplicates: u64,
     /// Whether they are stored.
     pub duplicates_kept: bool,

@@ -33,9 +33,9 @@ impl Update {
         let own = own.saturating_add(own / 8);
         // With more memory the log may have more changes, up to its limit, and more is kept, up to
         // all pages: together half of the memory.
-        let log_max = match self.weights {
-            Some(_) => 0,
-            None => (WriteLimits::default().changes * WriteLimits::CHANGE_BYTES) as u64,
+        let log_max = match self.store.superblock().has_plain_edges() {
+            true => (WriteLimits::default().changes * WriteLimits::CHANGE_BYTES) as u64,
+            false => 0,
         };
         let most = log_max.saturating_add(self.kept_max);
         let needed = own.saturating_add(own.min(most));

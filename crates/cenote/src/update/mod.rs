@@ -57,6 +57,9 @@ const PAGES_SHARE: u64 = 8;
 /// Memory for an entry of a list that changes.
 const LIST_ENTRY_BYTES: u64 = 8;
 
+/// And where it has a weight and may be one of many copies, which change together.
+const COPY_BYTES: u64 = 56;
+
 /// The most bytes of a string id, as in an import.
 const NAME_BYTES_MAX: usize = 65_535;
 
@@ -109,9 +112,8 @@ impl UpdateOptions {
     ///
     /// # Errors
     /// [`Error::Locked`] if another writer has the graph open, or another process or
-    /// [`Graph`](crate::Graph) moves its pages between tiers; [`Error::Unsupported`] if it keeps
-    /// repeated edges; [`Error::MemoryBudget`] if the memory does not hold its indexes; and as
-    /// [`Graph::open`](crate::Graph::open).
+    /// [`Graph`](crate::Graph) moves its pages between tiers; [`Error::MemoryBudget`] if the memory
+    /// does not hold its indexes; and as [`Graph::open`](crate::Graph::open).
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Update> {
         self.open_with(path.as_ref(), None)
     }
@@ -146,13 +148,6 @@ impl UpdateOptions {
         let limits = limits.page_bytes(memory_bytes / PAGES_SHARE);
         let store = store.with_limits(limits.synced(self.is_synced));
         let superblock = store.superblock();
-        if superblock.duplicates_kept {
-            let reason = format!(
-                "{}: a graph that keeps repeated edges cannot be changed yet: import it again",
-                path.display()
-            );
-            return Err(Error::Unsupported(reason.into()));
-        }
         lock.name_process();
         if let (Some(found), Some(wanted)) = (superblock.value_type, self.values)
             && found != wanted
@@ -177,9 +172,9 @@ impl UpdateOptions {
             held_bytes: held_bytes(&store)?,
             kept_bytes: store.kept_bytes()?,
             kept_max: superblock.file_bytes().saturating_mul(2),
-            log_bytes: match superblock.weights {
-                Some(_) => 0,
-                None => (changes * WriteLimits::CHANGE_BYTES) as u64,
+            log_bytes: match superblock.has_plain_edges() {
+                true => (changes * WriteLimits::CHANGE_BYTES) as u64,
+                false => 0,
             },
             device,
             store,
@@ -312,7 +307,8 @@ impl Update {
         self.len() == 0
     }
 
-    /// Adds an edge with the next commit. Ids that the graph does not have become vertices.
+    /// Adds an edge with the next commit; in a graph that keeps repeated edges once more, if it is
+    /// there. Ids that the graph does not have become vertices.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for an id that the graph cannot have; [`Error::MemoryBudget`] if the
@@ -334,7 +330,7 @@ impl Update {
         self.change(Op::Add, [&source, &target], Some(&weight))
     }
 
-    /// Sets the weight of an edge with the next commit.
+    /// Sets the weight of an edge, or of all its copies, with the next commit.
     ///
     /// # Errors
     /// As [`Update::add_weighted`].
@@ -347,12 +343,25 @@ impl Update {
         self.change(Op::Set, [&source, &target], Some(&weight))
     }
 
-    /// Deletes an edge with the next commit.
+    /// Deletes an edge with the next commit; one of those with the smallest weight, if it repeats.
     ///
     /// # Errors
     /// As [`Update::add`].
     pub fn delete(&mut self, source: impl ToString, target: impl ToString) -> Result<()> {
         self.change(Op::Delete, [&source, &target], None)
+    }
+
+    /// Deletes an edge of this weight with the next commit; one of them, if it repeats.
+    ///
+    /// # Errors
+    /// As [`Update::add_weighted`].
+    pub fn delete_weighted(
+        &mut self,
+        source: impl ToString,
+        target: impl ToString,
+        weight: impl ToString,
+    ) -> Result<()> {
+        self.change(Op::Delete, [&source, &target], Some(&weight))
     }
 
     fn change(
@@ -405,8 +414,8 @@ impl Update {
     }
 
     /// Adds or deletes an edge or sets its weight with the next commit, by ids of the graph's kind.
-    /// In a graph with weights an edge that is not deleted has one, of their type. A change of a
-    /// vertex has its id twice.
+    /// In a graph with weights a change of an edge has one, of their type; a deletion may have one,
+    /// and then deletes only an edge of this weight. A change of a vertex has its id twice.
     ///
     /// # Errors
     /// As [`Update::add`].
@@ -429,7 +438,7 @@ impl Update {
         if !self.has_room(pair) {
             return Err(self.too_many());
         }
-        let weight = weight.filter(|_| matches!(op, Op::Add | Op::Set));
+        let weight = weight.filter(|_| !op.is_of_vertex());
         self.changes.push(op, pair, weight);
         Ok(())
     }
@@ -439,7 +448,7 @@ impl Update {
             return Ok(());
         }
         let reason = match (op, weight, self.weights) {
-            (Op::Delete, ..) | (Op::Add, None, None) => return Ok(()),
+            (Op::Delete, None, _) | (Op::Add, None, None) => return Ok(()),
             (_, Some(weight), Some(kind)) if weight.kind() == kind => return Ok(()),
             (_, _, None) => "the edges of this graph have no weights".to_owned(),
             (_, _, Some(kind)) => format!("an edge needs a weight, {}", kind.expected()),
@@ -573,7 +582,9 @@ impl Update {
 fn held_bytes(store: &Store) -> Result<u64> {
     let superblock = store.superblock();
     let pages = COMMIT_PAGES * u64::from(superblock.page_bytes);
-    let list = superblock.degree_max * LIST_ENTRY_BYTES;
+    let copies = superblock.weights.is_some() && superblock.duplicates_kept;
+    let copy_bytes = if copies { COPY_BYTES } else { 0 };
+    let list = superblock.degree_max * (LIST_ENTRY_BYTES + copy_bytes);
     Ok(store.memory_bytes()? + pages + list)
 }
 

@@ -42,6 +42,7 @@ impl Kind {
         let weights: Vec<_> = weights.collect();
         let directed = random.below(2) == 0;
         let in_edges = directed && random.below(2) == 0;
+        let duplicates = random.below(3) == 0;
         let orders = [Order::Natural, Order::Degree, Order::Bfs, Order::Random { seed: 5 }];
         let has_sources = in_edges || !directed;
         Self {
@@ -57,7 +58,7 @@ impl Kind {
                 _ => HubNeighboursChoice::Auto,
             },
             self_loops: random.below(2) == 0,
-            duplicates: false,
+            duplicates,
             page_bytes: if random.below(4) == 0 { 8192 } else { 4096 },
         }
     }
@@ -182,14 +183,22 @@ impl Oracle {
         let (source, target) = (kind.id(edge.0), kind.id(edge.1));
         let weight = random.below(1000) as u32;
         match (op, kind.weights) {
-            (0, _) => {
-                update.delete(source, target).unwrap();
-                self.edges.remove(&edge);
+            (0, kind) => {
+                let mut copies = self.edges.remove(&edge).unwrap_or_default();
+                copies.sort_unstable();
+                if kind.is_some() && random.below(2) == 0 {
+                    let last = copies.pop();
+                    update.delete_weighted(source, target, last.unwrap_or(7)).unwrap();
+                } else {
+                    update.delete(source, target).unwrap();
+                    copies.drain(..copies.len().min(1));
+                }
+                self.edges.extend((!copies.is_empty()).then_some((edge, copies)));
                 return;
             }
             (1, Some(_)) => {
                 update.set_weight(source, target, weight).unwrap();
-                self.edges.entry(edge).and_modify(|weights| weights[0] = weight);
+                self.edges.entry(edge).and_modify(|weights| weights.fill(weight));
                 return;
             }
             (_, Some(_)) => update.add_weighted(source, target, weight).unwrap(),
@@ -197,7 +206,10 @@ impl Oracle {
         }
         self.vertices.extend([edge.0, edge.1]);
         if edge.0 != edge.1 || kind.self_loops {
-            self.edges.entry(edge).or_insert_with(|| vec![weight]);
+            let copies = self.edges.entry(edge).or_default();
+            if copies.is_empty() || kind.duplicates {
+                copies.push(weight);
+            }
         }
     }
 }

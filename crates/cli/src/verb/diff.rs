@@ -22,7 +22,8 @@ const PAGES_BYTES: u64 = 32 << 20;
 /// Print the edges that changed since a snapshot
 ///
 /// One change a line, as `cenote update --stdin` reads them: `+ u v` for an added edge, `- u v` for
-/// a deleted one, in a graph with weights `+ u v w`, and `= u v w` where the weight changed; then
+/// a deleted one, in a graph with weights `+ u v w`, and `= u v w` where the weight changed (in one
+/// that keeps repeated edges `- u v w` for the edge with the weight before and `+ u v w`); then
 /// `+ u` for a new vertex without an edge, and `- u` for a deleted one; then `= u` for a vertex
 /// that has no value any more, and `= u value` for one that has another. Only the pages that the
 /// two states do not share are read. With --json the changes are counted, not printed.

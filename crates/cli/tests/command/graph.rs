@@ -443,7 +443,6 @@ fn wrong_values_of_vertices_are_named_and_leave_no_graph() {
         ("1 inf\n", "", "line 1: expected"),
         ("1 18446744073709551616\n", "--values u64", "line 1: expected"),
         ("one 5\n", "--ids integer", "one"),
-        ("1 5\n", "--keep-duplicates", "import without --keep-duplicates"),
     ] {
         file(&bench, "values.txt", lines.as_bytes());
         let import = format!("import edges.txt --vertices values.txt --out g.cenote {flags}");

@@ -132,13 +132,63 @@ fn wrong_names_are_one_line_that_says_what_to_do() {
 }
 
 #[test]
-fn graphs_that_cannot_change_have_no_snapshots() {
-    let bench = bench();
-    bench.succeed("import edges.txt --keep-duplicates --out kept.cenote");
-    let message = bench.fail("snapshot kept.cenote");
-    assert!(message.contains("repeated edges") && message.contains("import it again"), "{message}");
-    let message = bench.fail("info kept.cenote --at x");
-    assert!(message.contains("no snapshot `x`: the graph has none"), "{message}");
+fn repeated_edges_change_beside_a_snapshot_and_a_copy_follows() {
+    for flags in ["", "--directed", "--directed --in-edges", "--weights u32"] {
+        let bench = Bench::new();
+        let weight =
+            |w: u64| if flags.contains("weights") { format!(" {w}") } else { String::new() };
+        let edges = (0..300u64).map(|i| format!("{} {}{}\n", i % 20, i * 7 % 21, weight(i % 4)));
+        std::fs::write(bench.path("edges.txt"), edges.collect::<String>()).unwrap();
+        std::fs::write(bench.path("vertices.txt"), "3 17\n").unwrap();
+        let import = format!("--keep-duplicates --keep-self-loops {flags} --page-size 4KiB");
+        bench.succeed(&format!("import edges.txt --vertices vertices.txt --out g.cenote {import}"));
+        let message = bench.fail("info g.cenote --at x");
+        assert!(message.contains("no snapshot `x`: the graph has none"), "{message}");
+        std::fs::copy(bench.path("g.cenote"), bench.path("copy.cenote")).unwrap();
+        bench.succeed("snapshot g.cenote --name monday");
+        let before = shown(&bench, "");
+        bench.succeed("run wcc g.cenote --memory 64MiB --out labels.parquet");
+        let added = (0..30u64).map(|i| format!("+ {} {}{}\n", i % 3, i % 5 + 90, weight(i % 2)));
+        update(&bench, &added.collect::<String>());
+        let since = "run wcc g.cenote --memory 64MiB --since labels.parquet --verify --json";
+        let result = parse(&bench.succeed(since));
+        assert!(result["result"]["everything_because"].is_null(), "{result}");
+        let changes = ["= 3 5\n", "- 0 90\n", "- 0 90\n- 1 91\n- 1 99\n", "- 4\n", "+ 5 5"];
+        changes[..4].iter().for_each(|lines| update(&bench, lines));
+        update(&bench, &format!("{}{}\n", changes[4], weight(9)));
+        if flags.contains("weights") {
+            update(&bench, "= 1 91 77\n- 2 92 77\n- 2 92 0\n");
+        }
+        assert_eq!(shown(&bench, "--at monday"), before, "{flags}");
+        assert_ne!(shown(&bench, ""), before, "{flags}");
+        // The changes make the graph of a copy.
+        std::fs::write(bench.path("diff.txt"), bench.succeed("diff g.cenote --since monday"))
+            .unwrap();
+        bench.succeed("check g.cenote");
+        bench.succeed("snapshot g.cenote --remove monday");
+        follow(&bench, "copy.cenote", "diff.txt");
+        let counts = |graph: &str| {
+            let info = parse(&bench.succeed(&format!("info {graph} --json")));
+            ["vertices", "edges", "duplicates"].map(|name| info[name].as_u64().unwrap())
+        };
+        let live = counts("g.cenote");
+        assert_eq!(live, counts("copy.cenote"), "{flags}");
+        ["g.cenote", "copy.cenote"].map(|graph| bench.succeed(&format!("compact {graph}")));
+        let lines = bench.succeed("export g.cenote --vertices all.txt");
+        std::fs::write(bench.path("again.txt"), lines).unwrap();
+        bench.succeed(&format!("import again.txt --vertices all.txt --out again.cenote {import}"));
+        let bytes = |graph: &str| std::fs::read(bench.path(graph)).unwrap();
+        assert!(bytes("g.cenote") == bytes("copy.cenote"), "{flags}: the copy differs");
+        assert_eq!(counts("again.cenote"), live, "{flags}");
+        assert!(bytes("g.cenote") == bytes("again.cenote"), "{flags}: an import differs");
+    }
+}
+
+/// Changes a graph by the lines of a file.
+fn follow(bench: &Bench, graph: &str, lines: &str) {
+    let lines = std::fs::File::open(bench.path(lines)).unwrap();
+    let update = bench.command(&format!("update {graph} --stdin")).stdin(lines).output().unwrap();
+    assert_eq!(update.status.code(), Some(0), "{}", text(&update.stderr));
 }
 
 #[test]

@@ -247,11 +247,8 @@ fn more_than_the_memory_holds_takes_several_commits() {
 
 #[test]
 fn what_cannot_be_is_refused_in_one_line() {
-    let bench = imported("1 2\n1 2\n", "--keep-duplicates");
+    let bench = imported("1 2\n1 2\n", "");
     std::fs::write(bench.path("vertices.v"), "1\n").unwrap();
-    let repeated = bench.fail("update g.cenote --add edges.txt");
-    assert!(repeated.contains("that keeps repeated edges cannot be changed yet"), "{repeated}");
-    bench.succeed("import edges.txt --out g.cenote --overwrite");
     for (args, words) in [
         ("update g.cenote", "nothing to change: give --add FILE"),
         ("update g.cenote --stdin --add -", "only once"),

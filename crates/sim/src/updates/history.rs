@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
@@ -79,13 +78,16 @@ impl Step {
     }
 }
 
+/// Edges, and how often each is there.
+pub type Edges = BTreeMap<(VertexId, VertexId), u64>;
+
 /// The graph between two steps.
 #[derive(Debug)]
 pub struct State {
     /// Number of each vertex, which names it.
     pub numbers: Vec<u64>,
-    /// Edges by vertex; without direction from the smaller end.
-    pub edges: BTreeSet<(VertexId, VertexId)>,
+    /// Edges by vertex, without direction from the smaller end, and how often each is there.
+    pub edges: Edges,
     /// Vertices that are deleted.
     pub deleted: BTreeSet<VertexId>,
     /// Names of the snapshots, the oldest first, and the state that each is of.
@@ -102,7 +104,7 @@ struct Reference {
 }
 
 impl State {
-    fn new(numbers: Vec<u64>, edges: BTreeSet<(VertexId, VertexId)>) -> Self {
+    fn new(numbers: Vec<u64>, edges: Edges) -> Self {
         let (deleted, snapshots) = (BTreeSet::new(), Vec::new());
         Self { numbers, edges, deleted, snapshots, reference: OnceLock::new() }
     }
@@ -128,7 +130,8 @@ impl History {
         let (naming, options, drive) =
             (random.pick(&NAMINGS), options(random), random_drive(random));
         let (numbers, edges) = random_edges(random);
-        let edges = edges.into_iter().map(|(u, v)| ordered(&options, u, v)).collect();
+        let edges = edges.into_iter().map(|(u, v)| ordered(&options, u, v));
+        let edges = counted(edges, options.keep_duplicates);
         let wanted = State::new(numbers, edges);
         let contents = import(&wanted, naming, &options)?;
         let first = as_stored(wanted, naming, &options, &contents)?;
@@ -232,7 +235,7 @@ impl History {
             }
         }
         let n = (state.numbers.len() + new.len()) as u64;
-        let present: Vec<_> = state.edges.iter().copied().collect();
+        let present: Vec<_> = state.edges.keys().copied().collect();
         let change = |op, (source, target)| Change { op, source, target };
         let mut changes: Vec<Change> = match random.below(16) {
             0 => Vec::new(),
@@ -301,15 +304,26 @@ impl History {
                 Op::AddVertex if is_new => Answer::Done,
                 Op::AddVertex => Answer::Present,
                 Op::DeleteVertex => {
-                    edges.retain(|&(u, v)| u != edge.0 && v != edge.0);
+                    edges.retain(|&(u, v), _| u != edge.0 && v != edge.0);
                     deleted.insert(edge.0);
                     Answer::Done
                 }
                 Op::Add if edge.0 == edge.1 && !self.options.keep_self_loops => Answer::SelfLoop,
-                Op::Add if edges.insert(edge) => Answer::Done,
-                Op::Add => Answer::Present,
-                Op::Delete if edges.remove(&edge) => Answer::Done,
-                Op::Delete => Answer::Absent,
+                Op::Add => {
+                    let copies = edges.entry(edge).or_default();
+                    if *copies > 0 && !self.options.keep_duplicates {
+                        return Answer::Present;
+                    }
+                    *copies += 1;
+                    Answer::Done
+                }
+                Op::Delete => match edges.remove(&edge) {
+                    None => Answer::Absent,
+                    Some(copies) => {
+                        edges.extend((copies > 1).then_some((edge, copies - 1)));
+                        Answer::Done
+                    }
+                },
                 _ => unreachable!("a history has neither weights nor values"),
             }
         };
@@ -356,7 +370,8 @@ impl History {
         let superblock = graph.superblock();
         let counts = (superblock.vertices, superblock.edges, graph.deleted());
         let deleted: Vec<VertexId> = state.deleted.iter().copied().collect();
-        let expected = (state.numbers.len() as u64, state.edges.len() as u64, &deleted[..]);
+        let edges: u64 = state.edges.values().sum();
+        let expected = (state.numbers.len() as u64, edges, &deleted[..]);
         if counts != expected {
             let found = format!("{counts:?} vertices, edges and deleted ones, not {expected:?}");
             return Ok(Some(found));
@@ -436,9 +451,24 @@ fn ordered(options: &ImportConfig, u: VertexId, v: VertexId) -> (VertexId, Verte
     if options.directed { (u, v) } else { (u.min(v), u.max(v)) }
 }
 
+/// How often each edge is there; once, unless repeated ones are kept.
+fn counted(all: impl Iterator<Item = (VertexId, VertexId)>, keep_duplicates: bool) -> Edges {
+    let mut edges = Edges::new();
+    for edge in all {
+        let copies = edges.entry(edge).or_default();
+        *copies = if keep_duplicates { *copies + 1 } else { 1 };
+    }
+    edges
+}
+
+/// The edges, each as often as it is there.
+fn each_copy(edges: &Edges) -> impl Iterator<Item = (VertexId, VertexId)> {
+    edges.iter().flat_map(|(&edge, &copies)| std::iter::repeat_n(edge, copies as usize))
+}
+
 fn expected_lists(options: &ImportConfig, state: &State) -> [Vec<Vec<VertexId>>; 2] {
     let mut lists = [(); 2].map(|()| vec![Vec::new(); state.numbers.len()]);
-    for &(u, v) in &state.edges {
+    for (u, v) in each_copy(&state.edges) {
         lists[0][u as usize].push(v);
         lists[1][v as usize].push(u);
         if !options.directed && u != v {
@@ -477,6 +507,7 @@ fn options(random: &mut Random) -> ImportConfig {
         .directed(directed)
         .in_edges(in_edges)
         .keep_self_loops(random.chance(50))
+        .keep_duplicates(random.chance(20))
         .memory_bytes(IMPORT_MEMORY)
         .page_bytes(random.pick(&[4096, 4096, 4096, 4096, 8192]))
         .threads(1)
@@ -514,8 +545,9 @@ fn import(state: &State, naming: Naming, options: &ImportConfig) -> Outcome<Vec<
     let mut text = String::new();
     for v in state.live() {
         text.push_str(&name(v));
-        for (_, target) in state.edges.range((v, 0)..=(v, VertexId::MAX)) {
-            write!(text, " {}", name(*target)).expect("memory");
+        for ((_, target), copies) in state.edges.range((v, 0)..=(v, VertexId::MAX)) {
+            let word = format!(" {}", name(*target));
+            text.push_str(&word.repeat(*copies as usize));
         }
         text.push('\n');
     }
@@ -544,8 +576,9 @@ fn as_stored(
     let place: BTreeMap<u64, VertexId> =
         vertex_of.iter().map(|(v, number)| (*number, *v)).collect();
     let at = |v: VertexId| place[&state.numbers[v as usize]];
-    let is_kept = |edge: &&(VertexId, VertexId)| options.keep_self_loops || edge.0 != edge.1;
-    let kept = state.edges.iter().filter(is_kept);
-    let edges = kept.map(|&(u, v)| ordered(options, at(u), at(v))).collect();
+    let is_kept = |edge: &(VertexId, VertexId)| options.keep_self_loops || edge.0 != edge.1;
+    let kept = each_copy(&state.edges).filter(is_kept);
+    let edges = kept.map(|(u, v)| ordered(options, at(u), at(v)));
+    let edges = counted(edges, options.keep_duplicates);
     Ok(State::new(vertex_of.into_values().collect(), edges))
 }

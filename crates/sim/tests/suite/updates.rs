@@ -52,6 +52,8 @@ fn histories_are_of_all_kinds() {
         pair[0].deleted.difference(&pair[1].deleted).next().is_some()
     };
     assert!(histories.iter().any(|h| h.states.windows(2).any(revives)));
+    let repeats = |h: &History| h.states.iter().any(|s| s.edges.values().any(|copies| *copies > 2));
+    assert!(histories.iter().filter(|history| repeats(history)).count() > 5);
     assert!(any(|h| h.states[0].edges.len() > 1_000) && any(|h| h.states[0].edges.len() < 3));
 }
 

@@ -39,7 +39,7 @@ impl Store {
     ) -> Result<Updated> {
         let graph = self.base_graph(&mut live)?;
         let of_edges = |change: &Change| matches!(change.op, Op::Add | Op::Delete);
-        let may_be_run = !graph.is_weighted()
+        let may_be_run = graph.superblock().has_plain_edges()
             && batch.changes.iter().all(of_edges)
             && !is_for_commit(&graph, batch);
         if may_be_run && self.has_room_for_run(&live, batch, batch.changes.len()) {

@@ -282,7 +282,7 @@ impl Live {
         let is_added = match op {
             Op::Add => true,
             Op::Delete => false,
-            Op::Set => unreachable!("a graph with weights has no log, and others no such change"),
+            Op::Set => unreachable!("the log has no weights, and other graphs no such change"),
             Op::AddVertex => return Ok(Outcome::Answer(Answer::Present)),
             _ => unreachable!("the batch is a commit"),
         };
@@ -371,22 +371,24 @@ impl Store {
     /// ([`WriteLimits::run_percent`]), and so does a batch that is too large for the log
     /// ([`WriteLimits::bulk_run_percent`]); else the batch is made by [`Store::update`], with all
     /// changes of runs and log. So is a batch that deletes vertices, changes their values or
-    /// concerns deleted ones, and each of a graph with weights. Threads that commit at the same
-    /// time share a write; those of them that have new ids must not run at the same time.
+    /// concerns deleted ones, and each of a graph with weights or repeated edges. Threads that
+    /// commit at the same time share a write; those of them that have new ids must not run at the
+    /// same time.
     ///
     /// # Errors
     /// As [`Store::update`].
     pub fn commit(&self, batch: &Batch) -> Result<Updated> {
         self.check_health()?;
         let mut live = lock(&self.live);
+        if !lock(&self.state).commit.superblock.has_plain_edges() {
+            return self.make_commit(live, batch);
+        }
         let (mut log_bytes, mut pages_written) = (0, 0);
         if self.log_area().is_none() {
-            // The log has no weights.
-            let is_weighted = lock(&self.state).commit.superblock.weights.is_some();
             let is_commit = |change: &Change| change.op.is_commit();
             let is_large = batch.changes.len() > BATCH_CHANGES_MAX;
             let is_for_lists = is_large || batch.changes.iter().any(is_commit);
-            if self.limits.bytes == 0 || is_weighted || is_for_lists {
+            if self.limits.bytes == 0 || is_for_lists {
                 return self.make_commit(live, batch);
             }
             (log_bytes, pages_written) = self.create_log(live)?;

@@ -256,9 +256,9 @@ impl Store {
         // Look-ups of the log have pages of their own.
         let frames = self.frames(graph.superblock()) + WINDOWS * WINDOW_PAGES;
         let pages = frames * Pool::frame_bytes(graph.page_bytes());
-        let changes = match graph.is_weighted() {
-            true => 0,
-            false => live.memory_bytes(&self.limits) as u64,
+        let changes = match graph.superblock().has_plain_edges() {
+            true => live.memory_bytes(&self.limits) as u64,
+            false => 0,
         };
         let snapshots = lock(&self.state).snapshots.memory_bytes();
         Ok((indexes + snapshots) as u64 + pages + changes)

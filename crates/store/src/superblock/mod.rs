@@ -234,7 +234,8 @@ pub struct Superblock {
     pub stored_out: u64,
     /// Number of entries of all lists of sources.
     pub stored_in: u64,
-    /// Repeated edges that the import found, kept or not.
+    /// Repeated edges that the import found, kept or not; of a graph that keeps them with those that
+    /// changes have added, without those that they have deleted.
     pub duplicates: u64,
     /// Self-loops that the import found, kept or not.
     pub self_loops: u64,
@@ -298,6 +299,12 @@ impl Superblock {
     pub fn has_imported_lists(&self) -> bool {
         let lists = self.section(SectionKind::OutAdjacency);
         lists.is_some_and(|lists| lists.epoch == EPOCH_OF_IMPORT)
+    }
+
+    /// Whether edges have no weights and do not repeat: else neither log nor delta runs may have
+    /// changes of them.
+    pub fn has_plain_edges(&self) -> bool {
+        self.weights.is_none() && !self.duplicates_kept
     }
 
     /// Whether there are changes in delta runs, which the pages of the lists do not have.

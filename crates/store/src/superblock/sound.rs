@@ -116,8 +116,7 @@ impl Superblock {
             Strings => required(self.ids == IdKind::Strings),
             AppendedIntegers => optional(self.ids == IdKind::Integers),
             AppendedStrings => optional(self.ids == IdKind::Strings),
-            // The log and the runs have neither weights nor repeated edges.
-            DeltaRuns => optional(!weighted && !self.duplicates_kept && self.listed_vertices > 0),
+            DeltaRuns => optional(self.has_plain_edges() && self.listed_vertices > 0),
             DeltaIndex => required(has_runs),
             DeletedVertices => Optional,
             VertexValues => required(self.value_type.is_some()),

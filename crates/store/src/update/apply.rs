@@ -16,7 +16,7 @@ use crate::graph::Graph;
 use crate::ids::{Id, IdRef, write_appended_integers, write_appended_strings};
 use crate::store::transaction::{SectionEdit, Transaction};
 use crate::store::{Live, Store};
-use crate::superblock::{IdKind, SectionKind, Superblock};
+use crate::superblock::{IdKind, SectionKind};
 use crate::values::ValueType;
 use crate::weights::WeightType;
 use crate::{Direction, VertexId};
@@ -37,8 +37,7 @@ impl Store {
     /// addresses unreferenced writes all weights anew, so its time is that of the whole column.
     ///
     /// # Errors
-    /// [`StoreError::Update`] where the graph keeps repeated edges, and for a vertex, an id or a
-    /// weight that it cannot have. [`StoreError::DeletedEdges`] for deleted vertices with more
+    /// [`StoreError::Update`] for a vertex, an id or a weight that the graph cannot have. [`StoreError::DeletedEdges`] for deleted vertices with more
     /// edges than the batch allows. Errors of reading, and those of [`Transaction::commit`]. The
     /// graph stays as it was, or takes all of the batch.
     pub fn update(&self, batch: &Batch) -> Result<Updated> {
@@ -109,9 +108,6 @@ pub(crate) type Named<'a> = (u64, &'a HashMap<Id, VertexId>);
 pub(crate) fn check(graph: &Graph, logged: Option<Named<'_>>, batch: &Batch) -> Result<()> {
     let superblock = graph.superblock();
     let refuse = |reason: String| StoreError::Update { file: graph.file().to_string(), reason };
-    if superblock.duplicates_kept {
-        return Err(refuse("it keeps repeated edges, which cannot be changed yet".into()));
-    }
     let before = superblock.vertices + logged.map_or(0, |(vertices, _)| vertices);
     let vertices = before + batch.new_ids.len() as u64;
     if vertices > VERTICES_MAX {
@@ -284,8 +280,7 @@ impl Update<'_, '_> {
         use SectionKind::{InDegrees, InHubNeighbours, InIndex, InWeightIndex};
         use SectionKind::{OutDegrees, OutHubNeighbours, OutIndex, OutWeightIndex};
         let (graph, vertices) = (self.graph, self.vertices);
-        let Superblock { self_loops_kept, directed, .. } = *graph.superblock();
-        let changes = Changes::of(self.batch, self_loops_kept, directed);
+        let changes = Changes::of(self.batch, graph.superblock());
         let (index, degrees, hubs, weight_index) = match direction {
             Direction::Out => (OutIndex, OutDegrees, OutHubNeighbours, OutWeightIndex),
             Direction::In => (InIndex, InDegrees, InHubNeighbours, InWeightIndex),
@@ -316,6 +311,8 @@ impl Update<'_, '_> {
             Direction::Out => {
                 superblock.stored_out = rewritten.stored;
                 (superblock.degree_max, superblock.degree_max_vertex) = longest;
+                superblock.duplicates =
+                    superblock.duplicates.saturating_add_signed(rewritten.repeats);
             }
             Direction::In => superblock.stored_in = rewritten.stored,
         }

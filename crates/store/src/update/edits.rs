@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use super::copies::Copies;
 use super::{Answer, Batch, Change, Op};
+use crate::superblock::Superblock;
 use crate::weights::Weight;
 use crate::{Direction, VertexId};
 
@@ -125,12 +127,14 @@ pub(super) struct Changes<'a> {
     /// One for each change, or none at all.
     pub weights: &'a [Option<Weight>],
     pub self_loops_kept: bool,
+    pub duplicates_kept: bool,
     pub directed: bool,
 }
 
 impl<'a> Changes<'a> {
-    pub fn of(batch: &'a Batch, self_loops_kept: bool, directed: bool) -> Self {
-        Self { weights: &batch.weights, self_loops_kept, directed }
+    pub fn of(batch: &'a Batch, superblock: &Superblock) -> Self {
+        let Superblock { self_loops_kept, duplicates_kept, directed, .. } = *superblock;
+        Self { weights: &batch.weights, self_loops_kept, duplicates_kept, directed }
     }
 
     /// Whether an entry is there, and its weight, after its edits; records their answers.
@@ -140,15 +144,16 @@ impl<'a> Changes<'a> {
         (mut is_there, mut weight): (bool, Option<u64>),
         answers: &mut [Answer],
     ) -> (bool, Option<u64>) {
-        let Edit { owner, other, .. } = of_entry[0];
-        let is_loop = owner == other && !self.self_loops_kept;
-        // Both lists of an edge without direction have the same answer.
-        let is_told = self.directed || owner <= other;
+        let is_loop = self.is_loop_refused(&of_entry[0]);
+        let is_told = self.is_told(&of_entry[0]);
         for edit in of_entry {
+            let of_other_weight =
+                || self.weight(edit.at()).is_some_and(|wanted| weight != Some(wanted));
             let answer = match edit.op() {
                 Op::Add if is_loop => Answer::SelfLoop,
                 Op::Add if is_there => Answer::Present,
                 Op::Delete | Op::Set if !is_there => Answer::Absent,
+                Op::Delete if of_other_weight() => Answer::Absent,
                 op => {
                     is_there = op != Op::Delete;
                     weight = if is_there { self.weight(edit.at()) } else { None };
@@ -160,6 +165,45 @@ impl<'a> Changes<'a> {
             }
         }
         (is_there, weight)
+    }
+
+    /// The copies of an entry after its edits, where entries repeat; records their answers. Returns
+    /// by how many the edges that repeat another become more.
+    fn settle_copies(
+        &self,
+        of_entry: &[Edit],
+        copies: &mut Copies<'_>,
+        answers: &mut [Answer],
+    ) -> i64 {
+        let is_loop = self.is_loop_refused(&of_entry[0]);
+        let is_told = self.is_told(&of_entry[0]);
+        let repeats_before = copies.repeats();
+        for edit in of_entry {
+            let weight = self.weight(edit.at());
+            let is_done = match edit.op() {
+                Op::Add if is_loop => None,
+                Op::Add => Some(copies.add(weight)),
+                Op::Set => Some(copies.set_all(weight)),
+                _ => Some(copies.delete(weight)),
+            };
+            if is_told {
+                answers[edit.at()] = match is_done {
+                    None => Answer::SelfLoop,
+                    Some(true) => Answer::Done,
+                    Some(false) => Answer::Absent,
+                };
+            }
+        }
+        if is_told { copies.repeats() - repeats_before } else { 0 }
+    }
+
+    fn is_loop_refused(&self, edit: &Edit) -> bool {
+        edit.owner == edit.other && !self.self_loops_kept
+    }
+
+    /// Both lists of an edge without direction have the same answer.
+    fn is_told(&self, edit: &Edit) -> bool {
+        self.directed || edit.owner <= edit.other
     }
 
     /// Ordered bits of the weight of a change.
@@ -176,6 +220,8 @@ pub(super) struct EditedLists {
     pub weights: Vec<u64>,
     /// The weights of entries before and after, where they differ.
     pub swaps: Vec<[Option<u64>; 2]>,
+    /// By how many the edges that repeat another have become more; both directions count them.
+    pub repeats: i64,
 }
 
 impl EditedLists {
@@ -200,6 +246,14 @@ impl EditedLists {
             let other = of_entry[0].other;
             let place = done + list[done..].partition_point(|entry| *entry < other);
             self.copy(list, weights, done..place);
+            if changes.duplicates_kept {
+                done = place + list[place..].partition_point(|entry| *entry == other);
+                let there = weights.get(place..done).unwrap_or(&[]);
+                let mut copies = Copies::new(done - place, there);
+                self.repeats += changes.settle_copies(of_entry, &mut copies, answers);
+                copies.put(other, self);
+                continue;
+            }
             let was_there = list.get(place) == Some(&other);
             done = place + usize::from(was_there);
             let before = if was_there { weights.get(place).copied() } else { None };
@@ -236,7 +290,12 @@ mod tests {
         ];
         let edits = edits_of(&changes, Direction::Out, true);
         let (mut answers, mut out) = ([Answer::Done; 6], EditedLists::default());
-        let changes = Changes { weights: &[], self_loops_kept: false, directed: true };
+        let changes = Changes {
+            weights: &[],
+            self_loops_kept: false,
+            duplicates_kept: false,
+            directed: true,
+        };
         out.push((&[2, 7], &[]), &edits, changes, &mut answers);
         use Answer::{Absent, Done, SelfLoop};
         assert_eq!(answers, [Done, Done, Absent, Done, Done, SelfLoop]);
@@ -259,7 +318,12 @@ mod tests {
         let weights = [5, 6, 7, 8, 0, 70, 0, 20].map(|weight| Some(Weight::U32(weight)));
         let edits = edits_of(&changes, Direction::Out, true);
         let (mut answers, mut out) = ([Answer::Done; 8], EditedLists::default());
-        let changes = Changes { weights: &weights, self_loops_kept: true, directed: true };
+        let changes = Changes {
+            weights: &weights,
+            self_loops_kept: true,
+            duplicates_kept: false,
+            directed: true,
+        };
         out.push((&[2, 7, 9], &[20, 71, 90]), &edits, changes, &mut answers);
         use Answer::{Absent, Done, Present};
         assert_eq!(answers, [Done, Absent, Done, Present, Done, Done, Done, Done]);

@@ -42,6 +42,8 @@ pub(super) struct Rewritten {
     pub degrees: Vec<(VertexId, u64)>,
     /// Entries of all lists.
     pub stored: u64,
+    /// By how many the edges that repeat another have become more.
+    pub repeats: i64,
     pub pages_read: u64,
     /// `None` if no weight changed.
     pub column: Option<EditedColumn>,
@@ -110,6 +112,7 @@ impl Lists<'_> {
             lists.read(self, &handle, column.as_ref(), pages.clone())?;
             lists.add_new(self.base(), self.vertices_of(group));
             let is_changed = lists.edit(self, group, answers, &mut rewritten) || group.has_delta;
+            rewritten.repeats += lists.changed.repeats;
             if is_changed {
                 section.keep(kept_to..pages.start);
                 kept_to = pages.end;

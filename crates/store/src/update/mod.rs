@@ -7,6 +7,7 @@
 //!
 //! - [`Batch`], [`Change`], [`Answer`]: what is to change, and what became of it
 //! - `apply`: a batch from its check to its commit
+//! - `copies`: the copies of an entry where edges repeat
 //! - `ahead`: pages that are read while those before them are rewritten
 //! - `edits`: the changes as they concern single lists
 //! - `lists`: pages of lists, packed anew
@@ -18,6 +19,7 @@
 
 mod ahead;
 mod apply;
+mod copies;
 mod edits;
 mod lists;
 mod place;
@@ -37,11 +39,12 @@ use crate::weights::Weight;
 /// What a change does with an edge or a vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// Adds the edge.
+    /// Adds the edge; in a graph that keeps repeated edges once more, if it is there.
     Add,
-    /// Deletes the edge.
+    /// Deletes the edge, if the change has a weight only one of this weight. Of repeated edges it
+    /// deletes one, of those with the smallest weight unless the change has one.
     Delete,
-    /// Sets the weight of the edge, which must be there.
+    /// Sets the weight of the edge, which must be there; of all its copies, if it repeats.
     Set,
     /// Adds the vertex, which was deleted, without edges. New ids need no such change.
     AddVertex,
@@ -90,10 +93,11 @@ impl Change {
 pub enum Answer {
     /// The edge or vertex was added or deleted, or its weight or value was set or removed.
     Done,
-    /// An edge or vertex to be added was there already; the edge keeps its weight.
+    /// An edge or vertex to be added was there already; the edge keeps its weight. Not of edges in
+    /// a graph that keeps repeated ones.
     Present,
-    /// An edge to be deleted, or whose weight was to be set, was not there, or a vertex had no
-    /// value to be removed.
+    /// An edge to be deleted, or whose weight was to be set, was not there, or not with the weight
+    /// of the deletion, or a vertex had no value to be removed.
     Absent,
     /// A self-loop was not added, because the graph keeps none.
     SelfLoop,
@@ -112,8 +116,8 @@ pub struct Batch {
     /// that is added to a deleted vertex adds the vertex too.
     pub changes: Vec<Change>,
     /// The weights of the changes, one for each, or none at all. In a graph with weights every
-    /// change that adds an edge or sets its weight has one, of the type of the graph's; elsewhere
-    /// none has.
+    /// change that adds an edge or sets its weight has one, of the type of the graph's, and one that
+    /// deletes an edge may have one; elsewhere none has.
     pub weights: Vec<Option<Weight>>,
     /// The values that are set, one for each such change. They have the type of the graph's values;
     /// the first ones give it, all the same.

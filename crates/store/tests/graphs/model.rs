@@ -1,4 +1,4 @@
-//! A graph as a set of edges, and random batches of changes for it.
+//! A graph as its edges, each as often as it is there, and random batches of changes for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,14 +10,15 @@ use cenote_store::{
 
 use super::{Random, TestGraph, TestIds};
 
-/// The graph that batches of changes make: a set of edges, and the ids of the vertices.
+/// The graph that batches of changes make: its edges, and the ids of the vertices.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// The properties of the stored graph.
     pub first: TestGraph,
+    /// Each once.
     pub edges: BTreeSet<(u32, u32)>,
-    /// Of a graph with weights, those of its edges.
-    pub weights: BTreeMap<(u32, u32), Weight>,
+    /// The copies of each edge: their weights, ascending, or `None` in a graph without weights.
+    pub copies: BTreeMap<(u32, u32), Vec<Option<Weight>>>,
     /// By vertex.
     pub ids: Vec<Id>,
     pub deleted: BTreeSet<u32>,
@@ -31,15 +32,22 @@ impl Model {
     pub fn of(first: TestGraph) -> Self {
         let lists = (0..).zip(&first.out);
         let edges = lists.flat_map(|(u, list)| list.iter().map(move |&v| (u, v)));
-        let edges: BTreeSet<_> = edges.filter(|(u, v)| first.directed || u <= v).collect();
+        let mut copies: BTreeMap<(u32, u32), Vec<Option<Weight>>> = BTreeMap::new();
+        for (u, v) in edges.filter(|(u, v)| first.directed || u <= v) {
+            copies.entry((u, v)).or_default().push(first.weight_of(u, v));
+        }
         let ids = (0..first.out.len()).map(|v| first.id_of(v)).collect();
-        let weights = edges.iter().filter_map(|&(u, v)| Some(((u, v), first.weight_of(u, v)?)));
-        let deleted = BTreeSet::new();
-        Self { weights: weights.collect(), first, edges, ids, deleted }
+        let (edges, deleted) = (copies.keys().copied().collect(), BTreeSet::new());
+        Self { first, edges, copies, ids, deleted }
     }
 
     pub fn vertices(&self) -> u32 {
         self.ids.len() as u32
+    }
+
+    /// Number of edges, with repeated ones.
+    pub fn edge_count(&self) -> u64 {
+        self.copies.values().map(|copies| copies.len() as u64).sum()
     }
 
     pub fn edge(&self, u: u32, v: u32) -> (u32, u32) {
@@ -68,24 +76,43 @@ impl Model {
             Op::DeleteVertex => {
                 let is_other = |&(u, v): &(u32, u32)| u != edge.0 && v != edge.0;
                 self.edges.retain(is_other);
-                self.weights.retain(|of, _| is_other(of));
+                self.copies.retain(|of, _| is_other(of));
                 self.deleted.insert(edge.0);
                 return Answer::Done;
             }
             Op::Add if edge.0 == edge.1 && !self.first.self_loops_kept => Answer::SelfLoop,
-            Op::Add if self.edges.insert(edge) => Answer::Done,
+            Op::Add if self.edges.insert(edge) || self.first.duplicates_kept => Answer::Done,
             Op::Add => Answer::Present,
-            Op::Delete if self.edges.remove(&edge) => Answer::Done,
+            Op::Delete if self.place_of(edge, weight).is_some() => Answer::Done,
             Op::Set if self.edges.contains(&edge) => Answer::Done,
             Op::Delete | Op::Set => Answer::Absent,
             Op::SetValue | Op::RemoveValue => unreachable!("the model has no values"),
         };
-        match (answer, change.op, weight) {
-            (Answer::Done, Op::Delete, _) => drop(self.weights.remove(&edge)),
-            (Answer::Done, _, Some(weight)) => drop(self.weights.insert(edge, weight)),
-            _ => {}
+        if answer != Answer::Done {
+            return answer;
+        }
+        let place = self.place_of(edge, weight);
+        let copies = self.copies.entry(edge).or_default();
+        match change.op {
+            Op::Delete => drop(copies.remove(place.expect("the answer says so"))),
+            Op::Set => copies.fill(weight),
+            _ => copies.push(weight),
+        }
+        copies.sort_by(|a, b| {
+            let [a, b] = [a, b].map(|weight| weight.map_or(0.0, Weight::to_f64));
+            a.total_cmp(&b)
+        });
+        if copies.is_empty() {
+            self.copies.remove(&edge);
+            self.edges.remove(&edge);
         }
         answer
+    }
+
+    /// Which copy of an edge a deletion takes: one of the weight, or the first.
+    fn place_of(&self, edge: (u32, u32), weight: Option<Weight>) -> Option<usize> {
+        let copies = self.copies.get(&edge)?;
+        copies.iter().position(|copy| weight.is_none() || *copy == weight)
     }
 
     /// The weights of a vertex's list, if the graph has any.
@@ -94,13 +121,17 @@ impl Model {
             Direction::Out => self.edge(vertex, other),
             Direction::In => self.edge(other, vertex),
         };
-        list.iter().filter_map(|&other| self.weights.get(&edge(other)).copied()).collect()
+        let mut distinct = list.to_vec();
+        distinct.dedup();
+        distinct.iter().flat_map(|&other| &self.copies[&edge(other)]).filter_map(|w| *w).collect()
     }
 
     /// The graph as plain lists; its ids are those of the model, not of the result.
     pub fn lists(&self) -> TestGraph {
         let n = self.ids.len();
-        let edges: Vec<_> = self.edges.iter().copied().collect();
+        let copies = self.copies.iter();
+        let edges = copies.flat_map(|(&edge, copies)| std::iter::repeat_n(edge, copies.len()));
+        let edges: Vec<_> = edges.collect();
         let TestGraph { out, back, .. } = match self.first.directed {
             true => TestGraph::directed(n, &edges),
             false => TestGraph::undirected(n, &edges),
@@ -113,7 +144,9 @@ impl Model {
     pub fn changed_since(&self, before: &Self) -> [Changed; 2] {
         let mut changed = [Changed::new(), Changed::new()];
         // The pages of lists of which only weights differ stay.
-        for &(u, v) in self.edges.symmetric_difference(&before.edges) {
+        let count = |model: &Self, edge| model.copies.get(edge).map_or(0, Vec::len);
+        let all = self.edges.union(&before.edges);
+        for &(u, v) in all.filter(|edge| count(self, edge) != count(before, edge)) {
             changed[0].insert(u);
             changed[usize::from(self.first.directed)].insert(v);
         }
@@ -134,15 +167,33 @@ const PAGE_SIZES: [usize; 5] = [4096, 8192, 16384, 32768, 65536];
 
 /// A random graph: of no vertex or one, a hub, a path, a few long lists or many short ones.
 pub fn random_graph(random: &mut Random) -> TestGraph {
-    let (n, edges) = random_edges(random);
+    random_graph_of(random, false)
+}
+
+/// The same with repeated edges, a few of them very often.
+pub fn random_multigraph(random: &mut Random) -> TestGraph {
+    random_graph_of(random, true)
+}
+
+fn random_graph_of(random: &mut Random, duplicates_kept: bool) -> TestGraph {
+    let (n, mut edges) = random_edges(random);
     let directed = random.below(3) > 0;
     let loops = random.below(2) == 0;
-    let edges: BTreeSet<(u32, u32)> = edges
+    if duplicates_kept && !edges.is_empty() {
+        for most in [3, 40, 3000] {
+            let edge = edges[random.below(edges.len() as u64) as usize];
+            edges.extend(std::iter::repeat_n(edge, random.below(most) as usize));
+        }
+    }
+    let edges = edges
         .into_iter()
         .map(|(u, v)| if directed { (u, v) } else { (u.min(v), u.max(v)) })
-        .filter(|(u, v)| loops || u != v)
-        .collect();
-    let edges: Vec<_> = edges.into_iter().collect();
+        .filter(|(u, v)| loops || u != v);
+    let mut edges: Vec<(u32, u32)> = edges.collect();
+    edges.sort_unstable();
+    if !duplicates_kept {
+        edges.dedup();
+    }
     let graph = match directed {
         true => TestGraph::directed(n as usize, &edges),
         false => TestGraph::undirected(n as usize, &edges),
@@ -155,7 +206,7 @@ pub fn random_graph(random: &mut Random) -> TestGraph {
     TestGraph {
         page_bytes,
         codec: [Codec::Raw, Codec::Packed][random.below(2) as usize],
-        duplicates_kept: false,
+        duplicates_kept,
         self_loops_kept: loops,
         salt: random.next(),
         back: graph.back.filter(|_| in_edges),
@@ -265,13 +316,14 @@ pub fn changes(changes: impl IntoIterator<Item = Change>) -> Batch {
 pub fn random_batch(model: &Model, kind: Kind, random: &mut Random) -> Batch {
     let mut batch = unweighted_batch(model, kind, random);
     if let Some(kind) = model.first.weights {
-        weigh(&mut batch, kind, random);
+        weigh(&mut batch, model, kind, random);
     }
     batch
 }
 
-/// Gives the changes weights, and lets some of them set that of an edge.
-fn weigh(batch: &mut Batch, kind: WeightType, random: &mut Random) {
+/// Gives the changes weights, and lets some of them set that of an edge. Those of deletions are
+/// mostly weights that the edge has.
+fn weigh(batch: &mut Batch, model: &Model, kind: WeightType, random: &mut Random) {
     let sets = random.below(5);
     for change in &mut batch.changes {
         // Additions and deletions find as many edges as before, so sets do too.
@@ -280,7 +332,13 @@ fn weigh(batch: &mut Batch, kind: WeightType, random: &mut Random) {
         }
         let is_needed = matches!(change.op, Op::Add | Op::Set);
         let is_given = is_needed || random.below(2) == 0;
-        batch.weights.push(is_given.then(|| random.weight(kind)));
+        let copies = model.copies.get(&model.edge(change.source, change.target));
+        batch.weights.push(match copies {
+            Some(copies) if change.op == Op::Delete && is_given && random.below(4) > 0 => {
+                copies[random.below(copies.len() as u64) as usize]
+            }
+            _ => is_given.then(|| random.weight(kind)),
+        });
     }
 }
 
@@ -297,8 +355,9 @@ fn unweighted_batch(model: &Model, kind: Kind, random: &mut Random) -> Batch {
         Kind::Many => batch.changes = some_changes(model, 0..n, random.below(3000), random),
         Kind::WithoutHub => {
             let hub = model.hub();
-            let of_hub = model.edges.iter().filter(|(u, v)| *u == hub || *v == hub);
-            batch.changes = of_hub.map(|&(u, v)| turned(delete(u, v), model, random)).collect();
+            let all = model.lists();
+            let of_hub = edges_of(&all).filter(|(u, v)| *u == hub || *v == hub);
+            batch.changes = of_hub.map(|(u, v)| turned(delete(u, v), model, random)).collect();
             shuffle(&mut batch.changes, random);
         }
         Kind::NewHub => {
@@ -325,7 +384,8 @@ fn unweighted_batch(model: &Model, kind: Kind, random: &mut Random) -> Batch {
             batch.changes.extend(some_changes(model, n..n + count, edges / 2, random));
         }
         Kind::Clearing => {
-            let gone = model.edges.iter().filter(|_| random.below(10) > 0).copied();
+            let all = model.lists();
+            let gone = edges_of(&all).filter(|_| random.below(10) > 0);
             batch.changes = gone.map(|(u, v)| delete(u, v)).collect();
         }
         Kind::Vertices => {
@@ -351,6 +411,12 @@ fn unweighted_batch(model: &Model, kind: Kind, random: &mut Random) -> Batch {
         }
     }
     batch
+}
+
+/// The edges of plain lists, each as often as it is there.
+fn edges_of(lists: &TestGraph) -> impl Iterator<Item = (u32, u32)> {
+    let all = (0..).zip(&lists.out).flat_map(|(u, list)| list.iter().map(move |&v| (u, v)));
+    all.filter(|(u, v)| lists.directed || u <= v)
 }
 
 /// The same change; in an undirected graph perhaps with its ends exchanged.
@@ -395,9 +461,12 @@ fn some_changes(
 
 fn without_effect(model: &Model, random: &mut Random) -> Vec<Change> {
     let mut all = some_changes(model, 0..model.vertices(), 50, random);
+    let is_there =
+        |change: &Change| model.edges.contains(&model.edge(change.source, change.target));
+    // Of those that repeat, one more is a change.
+    all.retain(|change| !model.first.duplicates_kept || !is_there(change));
     for change in &mut all {
-        let is_there = model.edges.contains(&model.edge(change.source, change.target));
-        change.op = if is_there { Op::Add } else { Op::Delete };
+        change.op = if is_there(change) { Op::Add } else { Op::Delete };
     }
     all
 }

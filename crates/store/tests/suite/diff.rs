@@ -2,14 +2,21 @@
 
 use crate::graphs::model::{Model, add, changes, delete};
 use crate::graphs::{MemoryDevice, TestGraph};
-use cenote_store::{Change, Direction, Graph, Op, Store, StoreError, for_each_change};
+use cenote_store::{Change, Direction, Graph, Op, Store, StoreError, Weight, for_each_change};
 
 /// Checks what is told to have changed between two states.
 pub fn assert_diff((before, old): (&Graph, &Model), (after, new): (&Graph, &Model)) {
     let mut expected = Vec::new();
     for &(u, v) in old.edges.union(&new.edges) {
         let [was, is] = [old, new].map(|model| model.edges.contains(&(u, v)));
-        let [before, after] = [old, new].map(|model| model.weights.get(&(u, v)).copied());
+        let copies = [old, new].map(|model| model.copies.get(&(u, v)).cloned().unwrap_or_default());
+        if new.first.duplicates_kept {
+            for (op, weight) in copies_that_differ(&copies) {
+                expected.push((Change { op, source: u, target: v }, weight));
+            }
+            continue;
+        }
+        let [before, after] = copies.map(|copies| copies.first().copied().flatten());
         let told = match (was, is) {
             (true, true) if before == after => continue,
             (true, true) => (Op::Set, after),
@@ -53,6 +60,20 @@ pub fn assert_diff((before, old): (&Graph, &Model), (after, new): (&Graph, &Mode
         for_each_change::<StoreError>(after, after, &mut |_, _| {}, &mut |_, _| unreachable!())
             .unwrap();
     assert!(after.has_logged() || same.pages_read == 0, "nothing changed");
+}
+
+/// The copies of an edge that only one of two states has, by ascending weight.
+fn copies_that_differ([old, new]: &[Vec<Option<Weight>>; 2]) -> Vec<(Op, Option<Weight>)> {
+    let mut weights: Vec<Option<Weight>> = old.iter().chain(new).copied().collect();
+    weights.sort_by(|a, b| a.map(Weight::to_f64).partial_cmp(&b.map(Weight::to_f64)).unwrap());
+    weights.dedup();
+    let of_weight = |weight| {
+        let [before, after] =
+            [old, new].map(|copies| copies.iter().filter(|c| **c == weight).count());
+        let op = if before > after { Op::Delete } else { Op::Add };
+        std::iter::repeat_n((op, weight), before.abs_diff(after))
+    };
+    weights.into_iter().flat_map(of_weight).collect()
 }
 
 /// 2,000 lists of 900 entries, and a store of them: about a page each.

@@ -14,6 +14,7 @@ mod live;
 mod log;
 mod lookups;
 mod overhead;
+mod repeats;
 mod roundtrip;
 mod runs;
 mod sections;

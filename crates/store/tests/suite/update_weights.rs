@@ -201,15 +201,21 @@ fn changes_of_one_edge_see_the_weights_of_each_other() {
             set(2, 2),
         ];
         let weights = (100..).map(Weight::U32).take(batch.len());
-        let batch = with_weights(changes(batch), weights);
+        let mut batch = with_weights(changes(batch), weights);
+        // With a weight a deletion is of an edge of that weight.
+        batch.weights[3] = None;
         let answers = live.update(&batch).answers;
         let turned = if directed { Absent } else { Done };
         assert_eq!(answers, [Present, Done, turned, Done, Absent, Done, Present, Done, Done]);
         let weight = if directed { 101 } else { 102 };
-        assert_eq!(live.model.weights[&(0, 1)], Weight::U32(weight));
-        assert_eq!(live.model.weights[&(2, 3)], Weight::U32(105));
-        assert_eq!(live.model.weights[&(2, 2)], Weight::U32(108));
+        assert_eq!(live.model.copies[&(0, 1)], [Some(Weight::U32(weight))]);
+        assert_eq!(live.model.copies[&(2, 3)], [Some(Weight::U32(105))]);
+        assert_eq!(live.model.copies[&(2, 2)], [Some(Weight::U32(108))]);
         live.assert_same();
+        let other = with_weights(changes([delete(2, 3)]), [Weight::U32(104)]);
+        assert_eq!(live.update(&other).answers, [Absent]);
+        let its = with_weights(changes([delete(2, 3)]), [Weight::U32(105)]);
+        assert_eq!(live.update(&its).answers, [Done]);
         // Deletions need no weights, and an empty graph has none.
         live.update(&changes(live.model.edges.clone().into_iter().map(|(u, v)| delete(u, v))));
         assert_eq!(section(&live.graph(), SectionKind::OutWeights).items, 0);

@@ -296,12 +296,6 @@ fn what_a_graph_cannot_take_is_refused_and_changes_nothing() {
     }
 }
 
-#[test]
-fn graphs_that_keep_repeats_are_refused() {
-    let mut live = Live::new(TestGraph::directed(4, &[(0, 1)]));
-    assert_refused(&mut live, &changes([add(0, 2)]), "repeat");
-}
-
 // ------------------------------------------------------------------------------------------------
 // Damage
 

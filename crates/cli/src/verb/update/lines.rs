@@ -178,7 +178,7 @@ impl Commits {
         }
     }
 
-    /// Follows a line `+ u v [w]`, `- u v`, `= u v w`, `+ u`, `- u` or `= u [value]`.
+    /// Follows a line `+ u v [w]`, `- u v [w]`, `= u v w`, `+ u`, `- u` or `= u [value]`.
     fn follow_line(&mut self, line: &[u8]) -> Result<()> {
         let place = || self.place();
         if line.len() > LINE_BYTES_MAX {
@@ -198,7 +198,9 @@ impl Commits {
             [Some("+"), Some(source), Some(target), weight, None] => {
                 (Op::Add, source, target, weight)
             }
-            [Some("-"), Some(source), Some(target), None, _] => (Op::Delete, source, target, None),
+            [Some("-"), Some(source), Some(target), weight, None] => {
+                (Op::Delete, source, target, weight)
+            }
             [Some("+"), Some(vertex), None, ..] => (Op::AddVertex, vertex, vertex, None),
             [Some("-"), Some(vertex), None, ..] => (Op::DeleteVertex, vertex, vertex, None),
             [Some("="), Some(source), Some(target), Some(weight), None] => {
@@ -206,8 +208,8 @@ impl Commits {
             }
             [Some("="), Some(vertex), value, None, _] => return self.follow_value(vertex, value),
             _ => bail!(
-                "{}: expected `+ u v [w]`, `- u v`, `= u v w`, `+ u`, `- u` or `= u [value]`, \
-                 found `{}`",
+                "{}: expected `+ u v [w]`, `- u v [w]`, `= u v w`, `+ u`, `- u` or \
+                 `= u [value]`, found `{}`",
                 place(),
                 text.trim().chars().take(80).collect::<String>()
             ),

@@ -34,9 +34,11 @@ const READ_BYTES_MAX: u64 = 256 << 20;
 /// First the edges of --add files are added, then those of --delete files deleted, then the lines
 /// of --stdin followed: `+ u v` adds an edge, `- u v` deletes one, `+ u` adds a vertex, `- u`
 /// deletes one with all its edges, `= u 7` sets the value of a vertex and `= u` removes it, `#`
-/// begins a comment. In a graph with weights `+ u v w` adds an edge and `= u v w` sets the weight
-/// of one. Ids are those of your edges; new ones become vertices. Files have the formats of `cenote
-/// import`.
+/// begins a comment. In a graph with weights `+ u v w` adds an edge, `= u v w` sets the weight of
+/// one and `- u v w` deletes one if it has this weight. A graph that keeps repeated edges gets one
+/// more with each `+ u v`; `- u v` deletes one of them, with the smallest weight, and `= u v w` sets
+/// the weight of all. Ids are those of your edges; new ones become vertices. Files have the formats
+/// of `cenote import`.
 ///
 /// Lines are committed as they come: what came within 100 ms, or during the commit before. The
 /// changes of files, and with --durability sync those of all lines, are one commit if they fit the
@@ -64,7 +66,7 @@ pub struct Args {
     /// File of edges to delete; - is standard input
     #[arg(long, value_name = "FILE")]
     delete: Vec<PathBuf>,
-    /// Read changes from standard input, one a line: `+ u v [w]`, `- u v`, `= u v w`, `+ u`,
+    /// Read changes from standard input, one a line: `+ u v [w]`, `- u v [w]`, `= u v w`, `+ u`,
     /// `- u` or `= u [value]`
     #[arg(long)]
     stdin: bool,
