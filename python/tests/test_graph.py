@@ -142,6 +142,17 @@ def test_updates_of_weights_and_values():
     with cenote.open("w.cenote") as graph:
         assert rows(graph) == {(1, 2, 9.0), (3, 4, 2.25), (4, 5, 1.0)}
         assert graph.info()["values"] == {"type": "u64", "count": 1}
+    twice = [(1, 2, 3), (2, 1, 5), (1, 3, 5)]
+    cenote.import_graph(twice, "r.cenote", weights="u32", keep_duplicates=True)
+    with cenote.update("r.cenote") as update:
+        update.add(1, 2, 4)
+        update.delete(1, 2)
+        update.delete(1, 2, 5)
+        update.delete(1, 2, 5)
+        update.set_value(3, 1)
+    assert (update.report["deleted"], update.report["absent"]) == (2, 1)
+    with cenote.open("r.cenote") as graph:
+        assert rows(graph) == {(1, 2, 4.0), (1, 3, 5.0)}
     with cenote.update("w.cenote") as update:
         for call, words in [
             (lambda: update.add(1, 2), "weight"),

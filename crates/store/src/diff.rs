@@ -46,8 +46,8 @@ pub struct DiffReport {
 /// ascending by source and target, with the weight that the edge has now or, if it is deleted, that
 /// it had. An edge of an undirected graph is visited once, from its end with the smaller vertex
 /// number. A graph that keeps repeated edges has an edge as often as it is there with a weight: so
-/// one whose weight changed is visited as deleted and as added, the smaller weight first. Then the new vertices without an edge, and the deleted ones, whose edges were deleted
-/// before.
+/// one whose weight changed is visited as deleted and as added, the smaller weight first. Then the
+/// new vertices without an edge, and the deleted ones, whose edges were deleted before.
 /// `progress` gets the pages of both states that were read or passed over, and how many there are.
 ///
 /// Reads the pages of lists that the two do not share, through the pools of their look-ups.

@@ -187,8 +187,8 @@ impl Oracle {
                 let mut copies = self.edges.remove(&edge).unwrap_or_default();
                 copies.sort_unstable();
                 if kind.is_some() && random.below(2) == 0 {
-                    let last = copies.pop();
-                    update.delete_weighted(source, target, last.unwrap_or(7)).unwrap();
+                    let last = copies.pop().unwrap_or(7);
+                    update.delete_weighted(source, target, last).unwrap();
                 } else {
                     update.delete(source, target).unwrap();
                     copies.drain(..copies.len().min(1));

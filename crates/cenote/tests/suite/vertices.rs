@@ -259,3 +259,26 @@ fn a_vertex_with_more_edges_than_the_memory_holds_is_an_error_that_says_how_much
     update.delete_vertex(0).unwrap();
     assert_eq!(update.commit().unwrap().deleted_with_vertices, 60_000);
 }
+
+#[test]
+fn repeated_edges_are_added_and_deleted_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let edges = [(1u64, 2u64), (2, 1), (2, 3)];
+    let kept = folder.path().join("kept.cenote");
+    Import::new().slice(&edges).memory("64MiB").keep_duplicates().run(&kept).unwrap();
+    let mut update = Update::open(&kept).unwrap();
+    update.add(1, 2).unwrap();
+    update.delete(3, 2).unwrap();
+    update.delete(3, 2).unwrap();
+    update.set_value(1, 5).unwrap();
+    let report = update.commit().unwrap();
+    assert_eq!((report.added, report.deleted, report.absent, report.present), (1, 1, 1, 0));
+    let error = update.delete_weighted(1, 2, 3).unwrap_err();
+    assert!(error.to_string().contains("the edges of this graph have no weights"), "{error}");
+    let graph = Graph::open(&kept).unwrap();
+    let info = graph.info().unwrap();
+    assert_eq!((info.edges, info.duplicates, info.duplicates_kept), (3, 2, true));
+    assert_eq!(exported(&graph), ["1\t2", "1\t2", "1\t2"]);
+    let missing = Update::open(folder.path().join("missing")).unwrap_err();
+    assert!(matches!(missing, Error::Io { .. }), "{missing:?}");
+}

@@ -234,8 +234,8 @@ pub struct Superblock {
     pub stored_out: u64,
     /// Number of entries of all lists of sources.
     pub stored_in: u64,
-    /// Repeated edges that the import found, kept or not; of a graph that keeps them with those that
-    /// changes have added, without those that they have deleted.
+    /// Repeated edges that the import found, kept or not; of a graph that keeps them with those
+    /// that changes have added, without those that they have deleted.
     pub duplicates: u64,
     /// Self-loops that the import found, kept or not.
     pub self_loops: u64,

@@ -37,9 +37,10 @@ impl Store {
     /// addresses unreferenced writes all weights anew, so its time is that of the whole column.
     ///
     /// # Errors
-    /// [`StoreError::Update`] for a vertex, an id or a weight that the graph cannot have. [`StoreError::DeletedEdges`] for deleted vertices with more
-    /// edges than the batch allows. Errors of reading, and those of [`Transaction::commit`]. The
-    /// graph stays as it was, or takes all of the batch.
+    /// [`StoreError::Update`] for a vertex, an id or a weight that the graph cannot have.
+    /// [`StoreError::DeletedEdges`] for deleted vertices with more edges than the batch allows.
+    /// Errors of reading, and those of [`Transaction::commit`]. The graph stays as it was, or takes
+    /// all of the batch.
     pub fn update(&self, batch: &Batch) -> Result<Updated> {
         self.update_with(self.lock_live(), batch)
     }

@@ -116,8 +116,8 @@ pub struct Batch {
     /// that is added to a deleted vertex adds the vertex too.
     pub changes: Vec<Change>,
     /// The weights of the changes, one for each, or none at all. In a graph with weights every
-    /// change that adds an edge or sets its weight has one, of the type of the graph's, and one that
-    /// deletes an edge may have one; elsewhere none has.
+    /// change that adds an edge or sets its weight has one, of the type of the graph's, and one
+    /// that deletes an edge may have one; elsewhere none has.
     pub weights: Vec<Option<Weight>>,
     /// The values that are set, one for each such change. They have the type of the graph's values;
     /// the first ones give it, all the same.

@@ -96,12 +96,12 @@ impl Model {
         match change.op {
             Op::Delete => drop(copies.remove(place.expect("the answer says so"))),
             Op::Set => copies.fill(weight),
-            _ => copies.push(weight),
+            _ => {
+                let number = |weight: Option<Weight>| weight.map_or(0.0, Weight::to_f64);
+                let at = copies.partition_point(|other| number(*other) < number(weight));
+                copies.insert(at, weight);
+            }
         }
-        copies.sort_by(|a, b| {
-            let [a, b] = [a, b].map(|weight| weight.map_or(0.0, Weight::to_f64));
-            a.total_cmp(&b)
-        });
         if copies.is_empty() {
             self.copies.remove(&edge);
             self.edges.remove(&edge);

@@ -36,9 +36,9 @@ const READ_BYTES_MAX: u64 = 256 << 20;
 /// deletes one with all its edges, `= u 7` sets the value of a vertex and `= u` removes it, `#`
 /// begins a comment. In a graph with weights `+ u v w` adds an edge, `= u v w` sets the weight of
 /// one and `- u v w` deletes one if it has this weight. A graph that keeps repeated edges gets one
-/// more with each `+ u v`; `- u v` deletes one of them, with the smallest weight, and `= u v w` sets
-/// the weight of all. Ids are those of your edges; new ones become vertices. Files have the formats
-/// of `cenote import`.
+/// more with each `+ u v`; `- u v` deletes one of them, with the smallest weight, and `= u v w`
+/// sets the weight of all. Ids are those of your edges; new ones become vertices. Files have the
+/// formats of `cenote import`.
 ///
 /// Lines are committed as they come: what came within 100 ms, or during the commit before. The
 /// changes of files, and with --durability sync those of all lines, are one commit if they fit the
