@@ -47,6 +47,7 @@ def import_graph(
     seed: int = 1,
     memory: Memory = "1GiB",
     page_bytes: int = 4096,
+    free_space: int = 0,
     codec: Literal["raw", "packed"] = "raw",
     hub_neighbours: bool | Literal["auto"] = "auto",
     threads: int | None = None,
@@ -82,6 +83,8 @@ def import_graph(
         order: the order of the vertices in the file; `seed` is that of `"random"`.
         memory: the budget, in bytes or as text such as `"512MiB"` or `"25%"` of the machine's.
         page_bytes: of the graph file, a power of two from 4,096 to 65,536.
+        free_space: percent of each page of lists that stay free, 0 to 50: when changes are merged,
+            lists grow into it before pages are split.
         codec: the encoding of lists.
         hub_neighbours: whether to store the neighbours of largest degree of each vertex.
         threads: worker threads [one per core].
@@ -125,6 +128,7 @@ def import_graph(
         seed=seed,
         memory=memory,
         page_bytes=page_bytes,
+        free_space=free_space,
         codec=codec,
         hub_neighbours=hub_neighbours,
         threads=threads,

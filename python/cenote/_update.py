@@ -221,6 +221,7 @@ def compact(
     order: Literal["natural", "degree", "bfs", "random"] | None = None,
     seed: int = 1,
     hub_neighbours: bool | Literal["auto"] | None = None,
+    free_space: int | None = None,
     memory: Memory = "1GiB",
     threads: int | None = None,
     temp_dir: PathLike | None = None,
@@ -235,6 +236,7 @@ def compact(
         overwrite: replace the file of `out` if it exists.
         order: of the vertices [the graph's]; `seed` is that of `"random"`.
         hub_neighbours: whether to store them [if the graph has them].
+        free_space: percent of each page of lists that stay free, 0 to 50 [the graph's].
         memory: the budget.
         threads: worker threads [one per core].
         temp_dir: folder of temporary files.
@@ -250,6 +252,7 @@ def compact(
         order=order,
         seed=seed,
         hub_neighbours=hub_neighbours,
+        free_space=free_space,
         memory=memory,
         threads=threads,
         temp_dir=temp_dir,

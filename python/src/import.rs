@@ -130,6 +130,10 @@ fn option(name: &str, value: &Bound<'_, PyAny>, seed: u64) -> PyResult<Step> {
             let bytes = value.extract()?;
             step(move |import| import.page_bytes(bytes))
         }
+        "free_space" => {
+            let percent = value.extract()?;
+            step(move |import| import.free_space(percent))
+        }
         "threads" => {
             let threads = value.extract()?;
             step(move |import| import.threads(threads))

@@ -250,6 +250,7 @@ pub fn compact(
     let overwrite: bool = get("overwrite")?.map_or(Ok(false), |value| value.extract())?;
     let seed: u64 = get("seed")?.map_or(Ok(1), |seed| seed.extract())?;
     let order = get("order")?.map(|value| order("order", &value, seed)).transpose()?;
+    let free_space: Option<u32> = get("free_space")?.map(|value| value.extract()).transpose()?;
     let hubs = get("hub_neighbours")?;
     let hubs = hubs.map(|value| hub_neighbours("hub_neighbours", &value)).transpose()?;
     let (call, started) = (Arc::new(Call::default()), Instant::now());
@@ -265,6 +266,7 @@ pub fn compact(
         compact = threads.into_iter().fold(compact, Compact::threads);
         compact = temp_dir.into_iter().fold(compact, Compact::temp_dir);
         compact = order.into_iter().fold(compact, Compact::order);
+        compact = free_space.into_iter().fold(compact, Compact::free_space);
         compact = hubs.into_iter().fold(compact, Compact::hub_neighbours);
         compact = if overwrite { compact.overwrite() } else { compact };
         let report = compact.run()?;

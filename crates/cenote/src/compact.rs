@@ -53,6 +53,7 @@ pub struct Compact<'a> {
     overwrite: bool,
     order: Option<Order>,
     hub_neighbours: Option<HubNeighboursChoice>,
+    free_space: Option<u32>,
     memory: Result<MemorySize, String>,
     threads: usize,
     temp_dir: Option<PathBuf>,
@@ -110,6 +111,7 @@ impl<'a> Compact<'a> {
             overwrite: false,
             order: None,
             hub_neighbours: None,
+            free_space: None,
             memory: Ok(MemorySize::Bytes(MEMORY_BYTES)),
             threads: 0,
             temp_dir: None,
@@ -145,6 +147,13 @@ impl<'a> Compact<'a> {
     /// removed them, as an import decides].
     pub fn hub_neighbours(mut self, choice: HubNeighboursChoice) -> Self {
         self.hub_neighbours = Some(choice);
+        self
+    }
+
+    /// Free space of each page of lists, in percent, 0 to 50, as
+    /// [`Import::free_space`](crate::Import::free_space) [default: the graph's].
+    pub fn free_space(mut self, percent: u32) -> Self {
+        self.free_space = Some(percent);
         self
     }
 
@@ -286,9 +295,11 @@ impl<'a> Compact<'a> {
         let stored = graph.stored();
         let own = ImportConfig::of_stored(stored);
         let (order, hub_neighbours) = (own.order, own.hub_neighbours);
+        let free_space = own.free_space;
         let config = own
             .order(self.order.unwrap_or(order))
             .hub_neighbours(self.hub_neighbours.unwrap_or(hub_neighbours))
+            .free_space(self.free_space.unwrap_or(free_space))
             .memory_bytes(self.memory_bytes()?)
             .threads(self.threads)
             .temp_dir(self.temp_dir.clone());

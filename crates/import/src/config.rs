@@ -271,6 +271,9 @@ pub struct ImportConfig {
     pub memory_bytes: usize,
     /// Page size of the graph file in bytes: a power of two from 4 KiB to 64 KiB.
     pub page_bytes: u32,
+    /// Free space of each page of lists, in percent, at most 50: lists grow into it before pages are
+    /// split.
+    pub free_space: u32,
     /// Codec of the lists.
     pub codec: Codec,
     /// Whether hub neighbours are stored.
@@ -296,6 +299,7 @@ impl Default for ImportConfig {
             order: Order::Natural,
             memory_bytes: 1 << 30,
             page_bytes: 4096,
+            free_space: 0,
             codec: Codec::Raw,
             hub_neighbours: HubNeighboursChoice::Auto,
             threads: 0,
@@ -317,6 +321,7 @@ impl ImportConfig {
         order: Order,
         memory_bytes: usize,
         page_bytes: u32,
+        free_space: u32,
         codec: Codec,
         hub_neighbours: HubNeighboursChoice,
         threads: usize,

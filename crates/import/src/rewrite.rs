@@ -11,7 +11,7 @@ use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::{Graph, Id, Store, Value, VertexId};
 
 use crate::config::{IdKind, ImportConfig, Input};
-use crate::driver::{Run, run};
+use crate::driver::{Run, check_free_space, run};
 use crate::edges::Edges;
 use crate::error::Result;
 use crate::report::{ImportReport, Progress};
@@ -45,6 +45,7 @@ impl ImportConfig {
             .ids(IdKind::Integer)
             .order(superblock.order)
             .page_bytes(superblock.page_bytes)
+            .free_space(superblock.free_space())
             .codec(superblock.codec())
             .hub_neighbours(hub_neighbours)
     }
@@ -63,6 +64,7 @@ pub fn rewrite(
     config: &ImportConfig,
     progress: &dyn Progress,
 ) -> Result<ImportReport> {
+    check_free_space(config)?;
     let stored = StoredIds::new(graph)?;
     let (name, vertices) = (stored.file.clone(), stored.vertices);
     let ranks = stored.ranks()?.map(Arc::from);

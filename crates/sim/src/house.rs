@@ -102,6 +102,7 @@ pub fn options(random: &mut Random) -> ImportConfig {
         .directed(directed)
         .in_edges(directed && random.chance(50))
         .keep_duplicates(random.chance(25))
+        .free_space(random.pick(&[0, 0, 0, 1, 10, 50]))
         .keep_self_loops(random.chance(40))
         .memory_bytes(IMPORT_MEMORY_MIN + random.index(16 << 20))
         .page_bytes(random.pick(&[4096, 4096, 4096, 8192, 16384, 32768, 65536]))

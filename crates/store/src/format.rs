@@ -95,6 +95,14 @@ pub fn is_page_size(bytes: u64) -> bool {
     bytes.is_power_of_two() && (PAGE_BYTES_MIN as u64..=PAGE_BYTES_MAX as u64).contains(&bytes)
 }
 
+/// Most free space of pages of lists, in percent.
+pub const FREE_SPACE_MAX: u32 = 50;
+
+/// Bytes of a page that stay free when lists are packed.
+pub(crate) const fn free_bytes(page_bytes: usize, free_space: u32) -> usize {
+    payload_bytes(page_bytes) * free_space as usize / 100
+}
+
 /// Bytes of a page without its header.
 pub const fn payload_bytes(page_bytes: usize) -> usize {
     page_bytes - HEADER_BYTES

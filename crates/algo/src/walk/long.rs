@@ -28,7 +28,8 @@ pub(super) struct LongLists {
     /// First target of a page that continues a list; [`NONE`] if unknown. Empty if no walk searches
     /// for targets.
     firsts: HugeVec<AtomicU32>,
-    /// The fewest entries of a page within a list. An import fills such pages; updates do not.
+    /// The fewest entries of a page within a list. An import fills such pages, but for the free
+    /// space that it leaves; updates do not.
     within_min: u64,
 }
 
@@ -47,7 +48,8 @@ impl LongLists {
         let pages = usize::try_from(pages).expect("the index of all pages is in memory");
         let firsts: HugeVec<AtomicU32> = HugeVec::zeroed(if with_targets { pages } else { 0 })?;
         firsts.iter().for_each(|first| first.store(NONE, Ordering::Relaxed));
-        let full = (graph.page_bytes() as u64 - OVERHEAD_BYTES) / 4;
+        let filled = u64::from(100 - graph.superblock().free_space());
+        let full = (graph.page_bytes() as u64 - OVERHEAD_BYTES) * filled / 100 / 4;
         Ok(Self {
             skips: HugeVec::zeroed(pages)?,
             degrees: HugeVec::zeroed(pages)?,

@@ -59,6 +59,8 @@ pub struct Info {
     pub delta_changes: u64,
     /// Their bytes, which each pass over the lists reads too until they are merged.
     pub delta_bytes: u64,
+    /// Free space of each page of lists, in percent, as the graph was imported or compacted.
+    pub free_space: u32,
     /// Pages of the file that updates have freed and not used again, without those that snapshots
     /// keep.
     pub free_pages: u64,
@@ -233,6 +235,7 @@ impl Info {
             delta_changes: 0,
             delta_bytes: superblock.section(SectionKind::DeltaRuns).map_or(0, |runs| runs.pages)
                 * u64::from(superblock.page_bytes),
+            free_space: superblock.free_space(),
             free_pages: 0,
             used_bytes: superblock.file_bytes(),
             space_amplification: 1.0,

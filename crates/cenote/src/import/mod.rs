@@ -177,6 +177,13 @@ impl<'a> Import<'a> {
         self
     }
 
+    /// Free space of each page of lists, in percent, 0 to 50 [default: 0]: when changes are merged,
+    /// lists grow into it before pages are split.
+    pub fn free_space(mut self, percent: u32) -> Self {
+        self.config.free_space = percent;
+        self
+    }
+
     /// The encoding of lists.
     pub fn codec(mut self, codec: Codec) -> Self {
         self.config.codec = codec;

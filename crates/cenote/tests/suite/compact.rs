@@ -207,9 +207,7 @@ impl Oracle {
         self.vertices.extend([edge.0, edge.1]);
         if edge.0 != edge.1 || kind.self_loops {
             let copies = self.edges.entry(edge).or_default();
-            if copies.is_empty() || kind.duplicates {
-                copies.push(weight);
-            }
+            copies.extend((copies.is_empty() || kind.duplicates).then_some(weight));
         }
     }
 }

@@ -9,7 +9,7 @@ use cenote::{Compact, Warning};
 use cenote_store::{HubNeighboursChoice, Order};
 use serde::Serialize;
 
-use super::import::{CHOICES, ORDERS, named, ordered};
+use super::import::{CHOICES, ORDERS, free_space, named, ordered};
 use super::update::memory_bytes;
 use crate::args::{Report, Threads};
 use crate::cancel::{Guard, cancelled};
@@ -53,6 +53,9 @@ pub struct Args {
     /// have removed them, auto]
     #[arg(long, value_name = "auto|yes|no", value_parser = named(&CHOICES))]
     hub_neighbours: Option<HubNeighboursChoice>,
+    /// Percent of each page of lists that stay free, as in `cenote import` [default: the graph's]
+    #[arg(long, value_name = "PERCENT", value_parser = free_space())]
+    free_space: Option<u32>,
     /// Memory budget; a percentage is of the machine's memory
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: MemorySize,
@@ -115,6 +118,9 @@ impl Args {
         }
         if let Some(choice) = self.hub_neighbours {
             compact = compact.hub_neighbours(choice);
+        }
+        if let Some(percent) = self.free_space {
+            compact = compact.free_space(percent);
         }
         if let Some(folder) = &self.temp_dir {
             compact = compact.temp_dir(folder);

@@ -12,7 +12,9 @@ use cenote::run::degrees_picture;
 use cenote::tiers::kept;
 use cenote::tiers::spec::TierArg;
 use cenote::{Graph, Import};
+use cenote_store::format::FREE_SPACE_MAX;
 use cenote_store::{Codec, HubNeighboursChoice, Order, ValueType, WeightType};
+use clap::builder::TypedValueParser;
 use serde::Serialize;
 
 use crate::args::{Report, ReportArgs, Threads, command_line};
@@ -116,6 +118,10 @@ pub struct Args {
     /// Page size of the graph file: 4KiB to 64KiB, a power of two
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     page_size: MemorySize,
+    /// Percent of each page of lists that stay free, 0 to 50: when changes are merged, lists grow
+    /// into it before pages are split
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = free_space())]
+    free_space: u32,
     /// How lists are encoded: raw, 4 bytes an entry, or packed, gaps of few bits
     #[arg(long, value_name = "raw|packed", default_value = "raw", value_parser = named(&CODECS))]
     codec: Codec,
@@ -218,6 +224,11 @@ pub(super) fn with_flags(error: ImportError) -> anyhow::Error {
     anyhow::Error::msg(PARAMETERS.iter().fold(error.to_string(), name))
 }
 
+/// A share of a page that may stay free.
+pub fn free_space() -> impl TypedValueParser<Value = u32> {
+    clap::value_parser!(u32).range(0..=i64::from(FREE_SPACE_MAX))
+}
+
 /// The report to look at.
 fn page(recorder: WorkRecorder, summary: &Summary<'_>) -> Result<report::Page> {
     let work = recorder.stop(summary.out)?;
@@ -272,6 +283,7 @@ impl Args {
             .order(ordered(self.order, self.seed))
             .memory(self.memory)
             .page_bytes(page_bytes.context("--page-size: expected 4KiB to 64KiB")?)
+            .free_space(self.free_space)
             .codec(self.codec)
             .hub_neighbours(self.hub_neighbours)
             .threads(self.threads.given())

@@ -65,6 +65,7 @@ fn print(info: &Info) -> Result<()> {
         ("duplicates", found(info.duplicates, info.duplicates_kept)),
         ("self-loops", found(info.self_loops, info.self_loops_kept)),
         ("codec", info.codec.to_owned()),
+        ("free space", format!("{}% of each page of lists", info.free_space)),
         ("hub_neighbours", if info.hub_neighbours { "yes" } else { "no" }.to_owned()),
         ("format version", info.format_version.to_string()),
         ("epoch", count(info.epoch)),

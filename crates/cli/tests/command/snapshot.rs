@@ -147,7 +147,7 @@ fn repeated_edges_change_beside_a_snapshot_and_a_copy_follows() {
         std::fs::copy(bench.path("g.cenote"), bench.path("copy.cenote")).unwrap();
         bench.succeed("snapshot g.cenote --name monday");
         let before = shown(&bench, "");
-        bench.succeed("run wcc g.cenote --memory 64MiB --out labels.parquet");
+        bench.succeed("run wcc g.cenote --at monday --memory 64MiB --out labels.parquet");
         let added = (0..30u64).map(|i| format!("+ {} {}{}\n", i % 3, i % 5 + 90, weight(i % 2)));
         update(&bench, &added.collect::<String>());
         let since = "run wcc g.cenote --memory 64MiB --since labels.parquet --verify --json";
@@ -173,7 +173,9 @@ fn repeated_edges_change_beside_a_snapshot_and_a_copy_follows() {
         };
         let live = counts("g.cenote");
         assert_eq!(live, counts("copy.cenote"), "{flags}");
-        ["g.cenote", "copy.cenote"].map(|graph| bench.succeed(&format!("compact {graph}")));
+        for graph in ["g.cenote", "copy.cenote"] {
+            bench.succeed(&format!("compact {graph}"));
+        }
         let lines = bench.succeed("export g.cenote --vertices all.txt");
         std::fs::write(bench.path("again.txt"), lines).unwrap();
         bench.succeed(&format!("import again.txt --vertices all.txt --out again.cenote {import}"));

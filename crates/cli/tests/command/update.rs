@@ -149,7 +149,9 @@ fn a_wrong_line_is_named_and_nothing_is_changed() {
         ("+", "line 2: expected"),
         ("- bob", "line 2: g.cenote: the id `bob`"),
         ("+ 1 2 3", "line 2: g.cenote: the weight `3`: the edges of this graph have no weights"),
+        ("- 1 2 3", "line 2: g.cenote: the weight `3`: the edges of this graph have no weights"),
         ("+ 1 2 3 4", "line 2: expected"),
+        ("- 1 2 3 4", "line 2: expected"),
         ("+ 1 bob", "line 2: g.cenote: the id `bob`"),
         ("- -1 2", "line 2: g.cenote: the id `-1`"),
     ] {

@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 
 use cenote_device::DeviceError;
 use cenote_device::clock::{Clock, RealClock};
+use cenote_store::format::FREE_SPACE_MAX;
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::{StoreError, WeightType};
 
@@ -132,11 +133,22 @@ pub(super) fn check_options(inputs: &[Input<'_>], config: &ImportConfig) -> Resu
     if !config.page_bytes.is_power_of_two() || !pages.contains(&config.page_bytes) {
         return wrong("a page has 4096, 8192, 16384, 32768 or 65536 bytes");
     }
+    check_free_space(config)?;
     inputs.iter().try_for_each(|input| match input {
         Input::File(spec) => check_file(spec, config.weights),
         Input::Edges(edges) => edges.check(config.weights),
         Input::Vertices(_) => Ok(()),
     })
+}
+
+pub(super) fn check_free_space(config: &ImportConfig) -> Result<()> {
+    if config.free_space <= FREE_SPACE_MAX {
+        return Ok(());
+    }
+    let percent = config.free_space;
+    Err(ImportError::Options(format!(
+        "`free_space` is {percent}%; of a page at most {FREE_SPACE_MAX}% can stay free"
+    )))
 }
 
 /// Checks that the format of a file is known, and that it has weights if they are imported.

@@ -119,6 +119,7 @@ impl Import<'_> {
             }
             None => GraphWriter::create_with_codec(output, spec, config.codec)?,
         };
+        let writer = writer.with_free_space(config.free_space);
         Ok(writer.with_hub_neighbours(if self.temporary {
             HubNeighboursChoice::No
         } else {
@@ -137,7 +138,8 @@ impl Import<'_> {
             return Ok(());
         }
         let workers = self.config.workers();
-        let pages = entries * 5 / u64::from(self.config.page_bytes) + 1;
+        let filled = u64::from(100 - self.config.free_space);
+        let pages = entries * 5 * 100 / filled / u64::from(self.config.page_bytes) + 1;
         let bytes = GraphWriter::hub_neighbours_bytes(pages, workers);
         held.grow(bytes, "finding hub neighbours (`hub_neighbours` can be left out)")?;
         self.progress.begin(Phase::HubNeighbours, Some(entries * 4));

@@ -512,6 +512,7 @@ fn options(random: &mut Random) -> ImportConfig {
         .page_bytes(random.pick(&[4096, 4096, 4096, 4096, 8192]))
         .threads(1)
         .codec(random.pick(&Codec::ALL))
+        .free_space(random.pick(&[0, 0, 0, 5, 50]))
         .hub_neighbours(if !directed || in_edges { random.pick(&hubs) } else { hubs[0] })
         .order(match random.chance(15) {
             true => Order::Random { seed: random.bits() },

@@ -12,6 +12,8 @@ const OPTIMISE_ITEMS: usize = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct PackedPage {
     page_bytes: usize,
+    /// Bytes that lists may take, with the header.
+    bytes_max: usize,
     /// Least gap between entries: 1 where no entry repeats.
     step: u32,
     first: VertexId,
@@ -26,9 +28,10 @@ pub(crate) struct PackedPage {
 }
 
 impl PackedPage {
-    pub fn new(page_bytes: usize, duplicates_kept: bool) -> Self {
+    pub fn new(page_bytes: usize, duplicates_kept: bool, free_bytes: usize) -> Self {
         Self {
             page_bytes,
+            bytes_max: page_bytes - free_bytes,
             step: u32::from(!duplicates_kept),
             first: 0,
             entries: Vec::with_capacity(items_max(page_bytes)),
@@ -38,6 +41,12 @@ impl PackedPage {
             by_vertex: Run::new(),
             optimised_at: 0,
         }
+    }
+
+    /// Sets how many bytes of an empty page stay free.
+    pub fn leave_free(&mut self, free_bytes: usize) {
+        assert!(self.pieces.is_empty(), "the page before is written");
+        self.bytes_max = self.page_bytes - free_bytes;
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -105,14 +114,14 @@ impl PackedPage {
         if self.entries.len().max(self.pieces.len()) > items_max(self.page_bytes) {
             return false;
         }
-        if self.bytes() <= self.page_bytes {
+        if self.bytes() <= self.bytes_max {
             return true;
         }
         if items < self.optimised_at + OPTIMISE_ITEMS {
             return false;
         }
         self.optimise();
-        self.bytes() <= self.page_bytes
+        self.bytes() <= self.bytes_max
     }
 
     fn optimise(&mut self) {

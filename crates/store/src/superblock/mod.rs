@@ -266,7 +266,16 @@ pub struct Superblock {
     pub sections: Vec<Section>,
 }
 
+/// Of the optional features, those that are the free space of pages.
+const FREE_SPACE_BITS: u64 = 63;
+
 impl Superblock {
+    /// Free space of pages of lists, in percent: the import packed them only so far, and splits leave
+    /// as much.
+    pub fn free_space(&self) -> u32 {
+        (self.features_optional & FREE_SPACE_BITS) as u32
+    }
+
     /// The section of a kind, if the graph has it.
     pub fn section(&self, kind: SectionKind) -> Option<&Section> {
         self.sections.iter().find(|section| section.kind == kind)

@@ -58,6 +58,8 @@ impl Superblock {
 
     fn check_counts(&self) -> Result<(), PageFault> {
         at_most("vertices", self.vertices, VERTICES_MAX)?;
+        let free_space_max = u64::from(format::FREE_SPACE_MAX);
+        at_most("percent of free space", self.free_space().into(), free_space_max)?;
         if self.in_edges && !self.directed {
             return Err(other("an undirected graph has no separate in-edges"));
         }

@@ -2,7 +2,9 @@
 //!
 //! Pages that share a changed list form a group. The lists of a group are packed anew; the first
 //! and the last may be parts of lists that go on in pages outside, which stay. A group that no
-//! longer fits its pages is spread evenly over more of them, so that each has room for more.
+//! longer fits its pages is spread evenly over more of them, so that each has room for more. In a
+//! graph with free space in its pages, groups keep that as long as they can: before they are
+//! spread over more pages they fill the free space of theirs, all alike.
 
 use std::ops::Range;
 
@@ -20,7 +22,7 @@ use crate::packed::decode::Decoded;
 use crate::sink::PageTarget;
 use crate::store::transaction::{SectionEdit, Transaction};
 use crate::writer::GraphSpec;
-use crate::writer::packer::Packer;
+use crate::writer::packer::{Fill, Packer};
 use crate::{Adjacency, Direction, VertexId};
 
 /// Of so many pages that take the place of fewer, one is added so that each has room for more. Of
@@ -100,7 +102,8 @@ impl Lists<'_> {
         let touched = groups.iter().map(|group| group.pages.clone());
         let mut column = ColumnEdit::begin(self.graph, self.direction, touched)?;
         let mut section = SectionEdit::new(transaction)?;
-        let mut packer = Packer::new(&self.spec(), self.adjacency.codec());
+        let free_space = self.graph.superblock().free_space();
+        let mut packer = Packer::new(&self.spec(), self.adjacency.codec(), free_space);
         let (mut kept_to, mut loaded) = (0, 0);
         for (i, group) in groups.iter().enumerate() {
             if i == loaded {
@@ -116,7 +119,7 @@ impl Lists<'_> {
             if is_changed {
                 section.keep(kept_to..pages.start);
                 kept_to = pages.end;
-                let words = lists.pack(&mut packer, &mut section, pages)?;
+                let words = lists.pack(&mut packer, &mut section, (pages, free_space))?;
                 rewritten.groups.push((pages.clone(), words));
             }
             let Some(column) = &mut column else { continue };
@@ -367,27 +370,43 @@ impl GroupLists {
         &self,
         packer: &mut Packer,
         section: &mut SectionEdit<'_, '_>,
-        pages: &Range<u64>,
+        (pages, free_space): (&Range<u64>, u32),
     ) -> Result<Vec<u64>> {
         let mut count = PageCount(Buffer::new(section.page_bytes())?, 0);
-        self.pack_into(packer, usize::MAX, &mut count)?;
-        let (before, now) = (pages.end - pages.start, count.1);
-        if now <= before.max(1) {
-            return self.pack_into(packer, usize::MAX, section);
+        let mut pages_of = |packer: &mut Packer, fill| {
+            count.1 = 0;
+            self.pack_into(packer, fill, &mut count).map(|_| count.1)
+        };
+        let before = (pages.end - pages.start).max(1);
+        let loose = Fill { items_max: usize::MAX, free_space };
+        let with_space = pages_of(packer, loose)?;
+        if with_space <= before {
+            return self.pack_into(packer, loose, section);
         }
-        let now = now + now / FREE_SHARE;
         let items: usize = self.pieces.iter().map(|piece| piece.at.len() + 1).sum();
-        self.pack_into(packer, items.div_ceil(now as usize).max(ITEMS_MIN), section)
+        let each = |pages: u64| items.div_ceil(pages as usize).max(ITEMS_MIN);
+        let mut without = with_space;
+        if free_space > 0 {
+            let full = Fill { items_max: usize::MAX, free_space: 0 };
+            without = pages_of(packer, full)?;
+            if without <= before {
+                let even = Fill { items_max: each(before), free_space: 0 };
+                let is_even = pages_of(packer, even)? <= before;
+                return self.pack_into(packer, if is_even { even } else { full }, section);
+            }
+        }
+        let now = with_space.max(without + without / FREE_SHARE);
+        self.pack_into(packer, Fill { items_max: each(now), free_space }, section)
     }
 
     fn pack_into(
         &self,
         packer: &mut Packer,
-        items_max: usize,
+        fill: Fill,
         target: &mut impl PageTarget,
     ) -> Result<Vec<u64>> {
         let first = self.pieces.first().expect("a page has a list");
-        packer.seek(first.vertex, items_max);
+        packer.seek(first.vertex, fill);
         for piece in &self.pieces {
             let entries = if piece.is_changed { &self.changed.entries } else { &self.entries };
             let entries = &entries[piece.at.clone()];

@@ -79,6 +79,7 @@ pub enum IdsSource<'a> {
 pub struct GraphWriter {
     spec: GraphSpec,
     codec: Codec,
+    free_space: u32,
     sink: PageSink,
     packer: Packer,
     sections: Vec<Section>,
@@ -159,10 +160,11 @@ impl GraphWriter {
         check_spec(&device.name(), &spec)?;
         commit::erase(device.as_ref())?;
         let sink = PageSink::new(device, spec.page_bytes, spec.salt)?;
-        let packer = Packer::new(&spec, codec);
+        let packer = Packer::new(&spec, codec, 0);
         Ok(Self {
             spec,
             codec,
+            free_space: 0,
             sink,
             packer,
             sections: Vec::new(),
@@ -180,6 +182,21 @@ impl GraphWriter {
     #[must_use]
     pub fn with_hub_neighbours(mut self, hub_neighbours: HubNeighboursChoice) -> Self {
         self.hub_neighbours = hub_neighbours;
+        self
+    }
+
+    /// Packs each page of lists only so far that so many percent of it stay free, at most
+    /// [`format::FREE_SPACE_MAX`], and records that for later changes. Call it before the first
+    /// list.
+    ///
+    /// # Panics
+    /// For more, or behind the first list.
+    #[must_use]
+    pub fn with_free_space(mut self, percent: u32) -> Self {
+        assert!(percent <= format::FREE_SPACE_MAX, "{percent}% of a page cannot stay free");
+        assert!(self.packer.is_new(), "the first list is packed already");
+        self.free_space = percent;
+        self.packer = Packer::new(&self.spec, self.codec, percent);
         self
     }
 
@@ -254,7 +271,8 @@ impl GraphWriter {
 
     /// Writes the sections that follow the lists of a direction, and prepares the next direction.
     fn finish_direction(&mut self, kinds: [SectionKind; 3]) -> Result<Totals> {
-        let packer = std::mem::replace(&mut self.packer, Packer::new(&self.spec, self.codec));
+        let next = Packer::new(&self.spec, self.codec, self.free_space);
+        let packer = std::mem::replace(&mut self.packer, next);
         let Packed { index, degrees, totals } = packer.finish(&mut self.sink)?;
         let vertices = self.spec.vertices;
         let classes = self.has_hub_neighbours(kinds[0], &totals).then(|| {
@@ -493,7 +511,7 @@ impl GraphWriter {
         Superblock {
             format_version: format::FORMAT_VERSION,
             page_bytes: self.spec.page_bytes as u32,
-            features_optional: 0,
+            features_optional: self.free_space.into(),
             directed: self.spec.directed,
             in_edges: self.spec.in_edges,
             ids,

@@ -29,6 +29,8 @@ pub(crate) struct Totals {
 /// The pages of one direction's lists.
 pub(crate) struct Packer {
     page_bytes: usize,
+    /// Bytes of a page that stay free.
+    free_bytes: usize,
     vertices: u32,
     duplicates_kept: bool,
     self_loops_kept: bool,
@@ -69,6 +71,15 @@ struct OpenList {
     last: Option<u32>,
 }
 
+/// How far pages are filled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fill {
+    /// A page of so many lists and entries takes no more, unless a short list is open.
+    pub items_max: usize,
+    /// Percent of a page that stay free.
+    pub free_space: u32,
+}
+
 pub(crate) struct Packed {
     pub index: Vec<u64>,
     pub degrees: DegreePages,
@@ -76,17 +87,19 @@ pub(crate) struct Packed {
 }
 
 impl Packer {
-    pub fn new(spec: &GraphSpec, codec: Codec) -> Self {
+    pub fn new(spec: &GraphSpec, codec: Codec, free_space: u32) -> Self {
+        let free_bytes = format::free_bytes(spec.page_bytes, free_space);
         let page = match codec {
             Codec::Raw => Filling::Raw(0),
             Codec::Packed => Filling::Packed(Box::new(PackedFilling {
-                page: PackedPage::new(spec.page_bytes, spec.duplicates_kept),
+                page: PackedPage::new(spec.page_bytes, spec.duplicates_kept, free_bytes),
                 head: Vec::new(),
                 started: true,
             })),
         };
         Self {
             page_bytes: spec.page_bytes,
+            free_bytes,
             vertices: spec.vertices as u32,
             duplicates_kept: spec.duplicates_kept,
             self_loops_kept: spec.self_loops_kept,
@@ -100,6 +113,11 @@ impl Packer {
             degrees: Some(DegreePages::new(spec.page_bytes)),
             totals: Totals::default(),
         }
+    }
+
+    /// Whether no list was packed.
+    pub fn is_new(&self) -> bool {
+        self.next_vertex == 0 && self.open.is_none()
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -147,11 +165,11 @@ impl Packer {
         }
     }
 
-    /// Bytes between the entries of a raw page and its offset table.
+    /// Bytes between the entries of a raw page and its offset table, without those that stay free.
     #[inline]
     fn free(&self, entries: usize) -> usize {
         let used = entries * 4 + usize::from(self.header.lists) * 2;
-        format::payload_bytes(self.page_bytes) - used
+        (format::payload_bytes(self.page_bytes) - self.free_bytes).saturating_sub(used)
     }
 
     /// Whether the next list may start in the remaining part of a raw page.
@@ -375,10 +393,14 @@ impl Packer {
     }
 
     /// Packs only some pages: the next list is that of `vertex`, and a page is full when it has
-    /// this many lists and entries.
-    pub fn seek(&mut self, vertex: VertexId, items_max: usize) {
+    /// this many lists and entries, or so many percent of it are free.
+    pub fn seek(&mut self, vertex: VertexId, fill: Fill) {
         assert!(self.open.is_none() && self.header.lists == 0, "the page before is closed");
-        (self.next_vertex, self.items_max, self.degrees) = (vertex, items_max, None);
+        (self.next_vertex, self.items_max, self.degrees) = (vertex, fill.items_max, None);
+        self.free_bytes = format::free_bytes(self.page_bytes, fill.free_space);
+        if let Filling::Packed(filling) = &mut self.page {
+            filling.page.leave_free(self.free_bytes);
+        }
     }
 
     /// Closes the page that is being filled. The index words of the pages since the last call.

@@ -64,6 +64,8 @@ pub struct TestGraph {
     pub directed: bool,
     pub duplicates_kept: bool,
     pub self_loops_kept: bool,
+    /// In percent of each page.
+    pub free_space: u32,
     pub salt: u64,
     pub out: Vec<Vec<u32>>,
     pub back: Option<Vec<Vec<u32>>>,
@@ -108,6 +110,7 @@ impl TestGraph {
             directed: true,
             duplicates_kept: true,
             self_loops_kept: true,
+            free_space: 0,
             salt: 7,
             out,
             back: None,
@@ -175,6 +178,7 @@ impl TestGraph {
                 GraphWriter::create_weighted(device, self.spec(), format, scratch)?
             }
         };
+        let writer = writer.with_free_space(self.free_space);
         let mut writer = writer.with_hub_neighbours(self.hub_neighbours);
         push_lists(&mut writer, &self.out, piece, &|u, v| self.weight_of(u, v))?;
         if let Some(back) = &self.back {

@@ -8,6 +8,7 @@ mod damaged_weights;
 mod devices;
 mod diff;
 mod fixtures;
+mod free_space;
 #[path = "../graphs/mod.rs"]
 mod graphs;
 mod live;
