@@ -1,7 +1,7 @@
 """What free space in pages saves when changes are merged: time, and bytes written.
 
     free_space.py [--vertices 1038000] [--free-space 0,1,5,10] [--page-size 4KiB,16KiB]
-                  [--repeats 3] [--dir DIR] [--rows FILE]
+                  [--updates 10] [--batches 20] [--repeats 3] [--dir DIR] [--rows FILE]
 
 A Barabási–Albert graph of the shape of YouTube's, of which the last 3.7% of the vertices and 11%
 of the edges come as ten updates (12% and 3.8% of what was there before, as in section 6.5 of the
@@ -21,15 +21,14 @@ import numpy as np
 from bench import Bench
 
 EDGES_PER_VERTEX = 5
-UPDATES = 10
 NEW_VERTICES = 0.0366
 NEW_EDGES = 0.107
-FEW_BATCHES = 20
 FEW_EDGES = 100
 
 
-def inputs(bench, vertices):
+def inputs(bench):
     """The file of the graph before, and the edges of each update."""
+    vertices, count = bench.options.vertices, bench.options.updates
     out = Path(bench.path("ba.u32"))
     out.unlink(missing_ok=True)
     bench.cenote("generate", "generate", "ba", "--vertices", vertices,
@@ -44,21 +43,20 @@ def inputs(bench, vertices):
     before, updates = pairs[~is_new], pairs[is_new]
     # New vertices come in the order of their numbers, with edges among the others.
     newest = updates.max(axis=1)
-    when = np.where(newest >= old, (newest - old) * UPDATES // (vertices - old),
-                    random.integers(0, UPDATES, len(updates)))
+    when = np.where(newest >= old, (newest - old) * count // (vertices - old),
+                    random.integers(0, count, len(updates)))
     before.tofile(out)
-    return out, [updates[when == number] for number in range(UPDATES)]
+    return out, [updates[when == number] for number in range(count)]
 
 
-def batches(way, updates):
+def batches(way, updates, few):
     """The edges that are merged together."""
     if way == "each":
         return updates
     if way == "once":
         return [np.concatenate(updates)]
     spread = np.random.default_rng(8).permutation(updates[0])
-    few = spread[: FEW_BATCHES * FEW_EDGES]
-    return np.array_split(few, max(len(few) // FEW_EDGES, 1))
+    return np.array_split(spread[: few * FEW_EDGES], few)
 
 
 def merge_all(bench, source, way, updates, row):
@@ -66,7 +64,7 @@ def merge_all(bench, source, way, updates, row):
     graph, edges = bench.path("changed.cenote"), Path(bench.path("update.u32"))
     shutil.copyfile(source, graph)
     total = {"seconds": 0.0, "update_seconds": 0.0, "bytes_written": 0, "pages_written": 0}
-    for number, batch in enumerate(batches(way, updates)):
+    for number, batch in enumerate(batches(way, updates, bench.options.batches)):
         batch.tofile(edges)
         made = bench.cenote("free space update", "update", graph, "--add", edges,
                             **row, way=way, batch=number)
@@ -86,15 +84,15 @@ def measure(bench, before, updates, page_size):
     pages = {}
     for share, graph in graphs.items():
         bench.cenote("free space import", "import", before, "--out", graph, "--overwrite",
-                     "--page-size", page_size, "--free-space", share, free_space=share)
-        pages[share] = bench.cenote("free space info", "info", graph, free_space=share)["pages"]
+                     "--page-size", page_size, "--free-space", share, share=share)
+        pages[share] = bench.cenote("free space info", "info", graph, share=share)["pages"]
     print(f"pages of {page_size}\n  {'way':5} {'free %':>6} {'pages':>8} {'after':>8} "
           f"{'pages written':>14} {'MiB written':>12} {'seconds':>8}  of that merging")
     for way in ["each", "once", "few"]:
         found = {share: [] for share in shares}
         for repeat in range(bench.options.repeats):
             for share, graph in graphs.items():
-                row = {"free_space": share, "page_size": page_size, "repeat": repeat}
+                row = {"share": share, "pages_of": page_size, "repeat": repeat}
                 found[share].append(merge_all(bench, graph, way, updates, row))
         for share, runs in found.items():
             median = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
@@ -102,7 +100,7 @@ def measure(bench, before, updates, page_size):
                   f"{median['pages_written']:14.0f} {median['bytes_written'] / (1 << 20):12.1f} "
                   f"{median['seconds']:8.2f}  {median['seconds'] - median['update_seconds']:.2f}",
                   flush=True)
-            bench.record("free space", way=way, page_size=page_size, free_space=share,
+            bench.record("free space", way=way, pages_of=page_size, share=share,
                          pages_before=pages[share], **median)
     for graph in [*graphs.values(), bench.path("changed.cenote"), bench.path("update.u32")]:
         Path(graph).unlink(missing_ok=True)
@@ -113,13 +111,15 @@ def main():
     parser.add_argument("--vertices", type=int, default=1_038_000)
     parser.add_argument("--free-space", default="0,1,5,10", help="percent, by comma")
     parser.add_argument("--page-size", default="4KiB,16KiB")
+    parser.add_argument("--updates", type=int, default=10)
+    parser.add_argument("--batches", type=int, default=20, help="small ones, of `few`")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--dir", default="free-space")
     parser.add_argument("--rows", help="where the raw rows go [default: experiments/runs]")
     options = parser.parse_args()
     options.scale = options.vertices
     bench = Bench(options, "-free-space")
-    before, updates = inputs(bench, options.vertices)
+    before, updates = inputs(bench)
     for page_size in options.page_size.split(","):
         measure(bench, before, updates, page_size)
     before.unlink()

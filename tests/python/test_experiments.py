@@ -81,6 +81,28 @@ def test_the_order_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
+def test_the_free_space_experiment_prints_its_figures_and_keeps_its_rows(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/free_space.py", "--vertices", "3000",
+         "--free-space", "0,10", "--page-size", "4KiB", "--updates", "1", "--batches", "1",
+         "--repeats", "1", "--dir", tmp_path / "graphs", "--rows", rows],
+        env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for words in ["pages written", "each", "once", "few"]:
+        assert words in done.stdout
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    sums = [row for row in found if row["part"] == "free space"]
+    assert [(row["way"], row["share"]) for row in sums] == [
+        (way, share) for way in ["each", "once", "few"] for share in [0, 10]
+    ]
+    # The same edges, whatever space there is.
+    infos = [row for row in found if row["part"] == "free space info" and "way" in row]
+    assert {row["edges"] for row in infos if row["way"] != "few"} == {infos[0]["edges"]}
+    assert str(tmp_path) not in rows.read_text()
+
+
 def test_the_pool_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows = tmp_path / "rows.jsonl"
     done = subprocess.run(

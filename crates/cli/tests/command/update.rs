@@ -140,8 +140,8 @@ fn a_wrong_line_is_named_and_nothing_is_changed() {
     for (wrong, words) in [
         (
             "1 2",
-            "line 2: expected `+ u v [w]`, `- u v`, `= u v w`, `+ u`, `- u` or `= u [value]`, \
-             found `1 2`",
+            "line 2: expected `+ u v [w]`, `- u v [w]`, `= u v w`, `+ u`, `- u` or \
+             `= u [value]`, found `1 2`",
         ),
         ("= 1 x", "line 2: g.cenote: the value `x`: expected a finite number"),
         ("=", "line 2: expected"),

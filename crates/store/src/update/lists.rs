@@ -372,31 +372,49 @@ impl GroupLists {
         section: &mut SectionEdit<'_, '_>,
         (pages, free_space): (&Range<u64>, u32),
     ) -> Result<Vec<u64>> {
-        let mut count = PageCount(Buffer::new(section.page_bytes())?, 0);
-        let mut pages_of = |packer: &mut Packer, fill| {
+        let page_bytes = section.page_bytes();
+        let fill = self.fill(packer, page_bytes, (pages.end - pages.start, free_space))?;
+        self.pack_into(packer, fill, section)
+    }
+
+    /// How far to fill the pages that take the place of so many.
+    fn fill(
+        &self,
+        packer: &mut Packer,
+        page_bytes: usize,
+        (before, free_space): (u64, u32),
+    ) -> Result<Fill> {
+        let mut count = PageCount(Buffer::new(page_bytes)?, 0);
+        let mut pages_with = |free_space| {
             count.1 = 0;
-            self.pack_into(packer, fill, &mut count).map(|_| count.1)
+            let fill = Fill { items_max: usize::MAX, free_space };
+            self.pack_into(packer, fill, &mut count).map(|_| (fill, count.1))
         };
-        let before = (pages.end - pages.start).max(1);
-        let loose = Fill { items_max: usize::MAX, free_space };
-        let with_space = pages_of(packer, loose)?;
+        let before = before.max(1);
+        let (fill, with_space) = pages_with(free_space)?;
         if with_space <= before {
-            return self.pack_into(packer, loose, section);
+            return Ok(fill);
         }
-        let items: usize = self.pieces.iter().map(|piece| piece.at.len() + 1).sum();
-        let each = |pages: u64| items.div_ceil(pages as usize).max(ITEMS_MIN);
         let mut without = with_space;
         if free_space > 0 {
-            let full = Fill { items_max: usize::MAX, free_space: 0 };
-            without = pages_of(packer, full)?;
-            if without <= before {
-                let even = Fill { items_max: each(before), free_space: 0 };
-                let is_even = pages_of(packer, even)? <= before;
-                return self.pack_into(packer, if is_even { even } else { full }, section);
+            let (mut fits, count) = pages_with(0)?;
+            without = count;
+            // The most free space with which the lists fit.
+            let mut too_much = if without <= before { free_space } else { 0 };
+            while fits.free_space + 1 < too_much {
+                let (fill, count) = pages_with(fits.free_space.midpoint(too_much))?;
+                match count <= before {
+                    true => fits = fill,
+                    false => too_much = fill.free_space,
+                }
+            }
+            if too_much > 0 {
+                return Ok(fits);
             }
         }
         let now = with_space.max(without + without / FREE_SHARE);
-        self.pack_into(packer, Fill { items_max: each(now), free_space }, section)
+        let items: usize = self.pieces.iter().map(|piece| piece.at.len() + 1).sum();
+        Ok(Fill { items_max: items.div_ceil(now as usize).max(ITEMS_MIN), free_space })
     }
 
     fn pack_into(
