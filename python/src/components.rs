@@ -57,6 +57,12 @@ impl AnyAnswer for EdgeComponents {
         self.write(path)
     }
 
+    fn report(&self, _: PathBuf) -> Result<u64, Error> {
+        let reason = "components of edges without a graph have no report: import the edges, and run \
+                      wcc on the graph";
+        Err(Error::Unsupported(reason.into()))
+    }
+
     fn values(self: Arc<Self>, column: &str) -> Option<Array> {
         let values = || Array::of(Slice::U32(&self.labels), Arc::clone(&self) as _);
         (column == COLUMN).then(values)

@@ -172,7 +172,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let phases = recorder.as_ref().map(WorkRecorder::phases);
     let bar = Progress::bytes("import");
     let mut shown = of_import(&bar);
-    let import = args.builder()?.cancel(cancelled).progress(|phase, done, total| {
+    let import = args.builder()?.cancel(cancelled).progress(move |phase, done, total| {
         phases.iter().for_each(|phases| phases.begin(phase.name()));
         shown(phase, done, total);
     });
