@@ -38,6 +38,7 @@ class Verb:
     about: list[str] = field(default_factory=list)
     arguments: list[Item] = field(default_factory=list)
     options: list[Item] = field(default_factory=list)
+    groups: dict[str, list[Item]] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     parts: list[Verb] = field(default_factory=list)
@@ -45,6 +46,12 @@ class Verb:
     @property
     def name(self) -> str:
         return " ".join(self.words)
+
+    @property
+    def items(self) -> list[Item]:
+        """Arguments and flags, those under headings of their own too."""
+        grouped = [item for group in self.groups.values() for item in group]
+        return self.arguments + self.options + grouped
 
     def all(self) -> Iterator[Verb]:
         """The verb and its parts."""
@@ -67,7 +74,11 @@ def parsed(text: str, words: tuple[str, ...], summary: str) -> tuple[Verb, list[
     title = ""
     for line in text.splitlines():
         heading = re.fullmatch(r"(Usage|Command|Argument|Option|Example)s?:\s*(.*)", line)
-        if heading:
+        own = re.fullmatch(r"([A-Z][^:]*):", line) if title else None
+        if own and not heading:
+            title = own.group(1)
+            sections[title] = []
+        elif heading:
             title = heading.group(1)
             sections[title] = [heading.group(2)] if heading.group(2) else []
         elif title == "Example" and line and not line.startswith(" "):
@@ -82,6 +93,8 @@ def parsed(text: str, words: tuple[str, ...], summary: str) -> tuple[Verb, list[
     verb.usage = "\n".join(line.strip() for line in sections["Usage"] if line.strip())
     verb.arguments = items(sections.get("Argument", []))
     verb.options = items(sections.get("Option", []))
+    known = {"", "Usage", "Command", "Argument", "Option", "Example", "Note"}
+    verb.groups = {name: items(part) for name, part in sections.items() if name not in known}
     verb.examples = [line.strip() for line in sections.get("Example", []) if line.strip()]
     verb.notes = paragraphs(sections.get("Note", []))
     commands = items(sections.get("Command", []))
@@ -162,6 +175,8 @@ def described(verb: Verb, shared: list[Item]) -> list[str]:
     lines += ["```text", verb.usage, "```", ""]
     own = [item for item in verb.options if item not in shared and item.name != "--help"]
     lines += listed(verb.arguments + own)
+    for title, group in verb.groups.items():
+        lines += [f"**{title}**", "", *listed(group)]
     if shared:
         lines += ["And the [flags of every one](#flags).", ""]
     if verb.examples:

@@ -40,9 +40,10 @@ def test_the_reference_has_every_verb_and_flag_with_its_help():
     for words, flags in expected.items():
         verb = known[words]
         assert verb.summary, words
-        assert {item.name for item in verb.options} - {"--version"} == flags - {"--version"}, words
+        found = {item.name for item in verb.items if item.name.startswith("--")}
+        assert found - {"--version"} == flags - {"--version"}, words
         page = pages[f"{words[0]}.md"] if words else pages["index.md"]
-        for item in verb.arguments + verb.options if words else []:
+        for item in verb.items if words else []:
             assert item.text, f"{words}: {item.usage} has no help"
             assert item.name == "--help" or f"`{item.usage}`\n\n:   " in page, (words, item.usage)
     assert "*possible values*: raw, packed" in pages["import.md"]
