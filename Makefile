@@ -28,7 +28,7 @@ help:
 	@echo 'make drive-bench  a graph over two drives of which one is slow (as root, six minutes)'
 	@echo 'make tier-bench   the figures of the tiering policies, simulated (takes an hour)'
 	@echo 'make docs   the documentation as pages: $(TARGET)/docs/index.html'
-	@echo 'make first-use  the Python example of the README in a fresh environment, from a wheel'
+	@echo 'make first-use  the Python examples of the READMEs in a fresh environment, from a wheel'
 	@echo 'make python  the Python package in place, for PYTHONPATH=python'
 	@echo 'make wheel  the Python package as a wheel: $(TARGET)/wheels'
 	@echo 'make build  the command alone: $(TARGET)/release/cenote'
@@ -133,16 +133,12 @@ wheel: toolchain venv
 	cd python && $(abspath $(VENV))/bin/maturin build --release --locked \
 	  --out $(abspath $(TARGET))/wheels
 
-# As a new user has it: nothing but the wheel and what it needs.
+# As a new user has it: nothing but the wheel, the backend and what they need.
 .PHONY: first-use
-first-use: wheel
-	set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
-	  $(PYTHON) -m venv "$$folder/venv"; \
-	  wheel=$$(ls -t $(abspath $(TARGET))/wheels/cenote-*.whl | head -n 1); \
-	  "$$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-	    "$$wheel[pandas]"; \
-	  awk '/^```python/ {on = 1; next} /^```/ {on = 0} on' README.md > "$$folder/readme.py"; \
-	  cp -r data "$$folder/data"; cd "$$folder"; venv/bin/python readme.py
+first-use: wheel python venv
+	CENOTE_WHEEL=$$(ls -t $(abspath $(TARGET))/wheels/cenote-*.whl | head -n 1) \
+	  PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
+	  $(VENV)/bin/python -m pytest -p no:cacheprovider python/tests -k fresh
 
 # After the first time without a network. The reference of the command comes from its help.
 .PHONY: docs
