@@ -153,8 +153,8 @@ pub(super) fn verify(page: &[u8], salt: u64, number: u64) -> Result<(), String> 
     Err(format!("page {number}: the checksum is {stored:#010x}, its bytes have {computed:#010x}"))
 }
 
-/// A fingerprint of the numbers of the first vertices of a graph: of its order, and of the ids of 64
-/// of them, from the first to the last.
+/// A fingerprint of the numbers of the first vertices of a graph: of its order, and of the ids of
+/// 64 of them, from the first to the last.
 pub(super) fn numbering(graph: &StoredGraph, rows: u64) -> Result<u64> {
     let ids = graph.ids()?;
     let order = format!("{:?}", graph.superblock().order);

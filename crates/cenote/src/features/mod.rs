@@ -1,11 +1,14 @@
 //! Features of vertices: a row of numbers for each, in a file beside the graph.
 //!
-//! - [`FeatureWriter`]: writes a file, made by [`Graph::create_features`](crate::Graph::create_features)
-//! - [`Features`]: fetches rows, opened by [`Graph::features`](crate::Graph::features)
+//! - [`FeatureWriter`]: writes a file; made by [`Graph::create_features`]
+//! - [`Features`]: fetches rows; opened by [`Graph::features`]
 //! - [`FeatureType`]: the type of the numbers
 //!
-//! The file is byte-exact in `docs/features.md`: a header in page 0, then the rows by the numbers of
-//! the vertices, one behind the other, in pages with a checksum each.
+//! The file is byte-exact in `docs/features.md`: a header in page 0, then the rows by the numbers
+//! of the vertices, one behind the other, in pages with a checksum each.
+//!
+//! [`Graph::create_features`]: crate::Graph::create_features
+//! [`Graph::features`]: crate::Graph::features
 
 mod header;
 mod read;

@@ -117,12 +117,12 @@ impl Features {
 
     /// The rows of vertices, by their numbers and in the given order, as little-endian numbers row
     /// after row. The pages that they lie in are read once each, with many requests in flight.
-    /// Besides the rows, it takes 12 bytes a vertex, and at most 16 MiB for requests, which are kept
-    /// for the next call. `is_cancelled` is called some 50 times a second.
+    /// Besides the rows, it takes 12 bytes a vertex, and at most 16 MiB for requests, which are
+    /// kept for the next call. `is_cancelled` is called some 50 times a second.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a vertex without a row; [`Error::Corrupt`] for a damaged page, which
-    /// it names; [`Error::Cancelled`]; the file cannot be read.
+    /// [`Error::Parameter`] for a vertex without a row; [`Error::Corrupt`] for a damaged page,
+    /// which it names; [`Error::Cancelled`]; the file cannot be read.
     pub fn fetch(&self, vertices: &[VertexId], is_cancelled: &dyn Fn() -> bool) -> Result<Vec<u8>> {
         let Header { rows, .. } = self.file.header;
         if let Some(vertex) = vertices.iter().find(|vertex| u64::from(**vertex) >= rows) {

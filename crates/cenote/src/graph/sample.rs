@@ -251,8 +251,8 @@ fn by_weight(weights: &[f64], fanout: usize, key: u64) -> Vec<usize> {
     (0..fanout).map(place).collect()
 }
 
-/// At most `fanout` places with a weight above 0, ascending, by the smallest of the exponential keys
-/// of Efraimidis and Spirakis (IPL 2006).
+/// At most `fanout` places with a weight above 0, ascending, by the smallest of the exponential
+/// keys of Efraimidis and Spirakis (IPL 2006).
 fn distinct_by_weight(weights: &[f64], fanout: usize, key: u64) -> Vec<usize> {
     let positive = weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0);
     let mut keys: Vec<(f64, usize)> =
