@@ -12,13 +12,16 @@ so that most pages stay.
 """
 
 import argparse
+import json
 import shutil
 import statistics
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 
-from bench import Bench
+from bench import CENOTE, Bench
 
 EDGES_PER_VERTEX = 5
 NEW_VERTICES = 0.0366
@@ -26,12 +29,23 @@ NEW_EDGES = 0.107
 FEW_EDGES = 100
 
 
+def run(bench, part, *args, **row):
+    """The JSON of a command, recorded. It reads around the page cache, which stays as it is."""
+    command = [CENOTE, *map(str, args), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
+    found = json.loads(done.stdout)
+    bench.record(part, command=" ".join(command[1:]), **row, **found)
+    return found
+
+
 def inputs(bench):
     """The file of the graph before, and the edges of each update."""
     vertices, count = bench.options.vertices, bench.options.updates
     out = Path(bench.path("ba.u32"))
     out.unlink(missing_ok=True)
-    bench.cenote("generate", "generate", "ba", "--vertices", vertices,
+    run(bench, "generate", "generate", "ba", "--vertices", vertices,
                  "--edges-per-vertex", EDGES_PER_VERTEX, "--out", out)
     pairs = np.fromfile(out, "<u4").reshape(-1, 2)
     random = np.random.default_rng(7)
@@ -66,15 +80,15 @@ def merge_all(bench, source, way, updates, row):
     total = {"seconds": 0.0, "update_seconds": 0.0, "bytes_written": 0, "pages_written": 0}
     for number, batch in enumerate(batches(way, updates, bench.options.batches)):
         batch.tofile(edges)
-        made = bench.cenote("free space update", "update", graph, "--add", edges,
+        made = run(bench, "free space update", "update", graph, "--add", edges,
                             **row, way=way, batch=number)
-        merged = bench.cenote("free space merge", "merge", graph, **row, way=way, batch=number)
+        merged = run(bench, "free space merge", "merge", graph, **row, way=way, batch=number)
         # A batch that is a large share of the graph is merged by the update itself.
         total["update_seconds"] += made["seconds"]
         total["seconds"] += made["seconds"] + merged["seconds"]
         for key in ["bytes_written", "pages_written"]:
             total[key] += made[key] + merged[key]
-    info = bench.cenote("free space info", "info", graph, **row, way=way)
+    info = run(bench, "free space info", "info", graph, **row, way=way)
     return total | {"pages": info["pages"]}
 
 
@@ -83,9 +97,9 @@ def measure(bench, before, updates, page_size):
     graphs = {share: bench.path(f"free-{share}.cenote") for share in shares}
     pages = {}
     for share, graph in graphs.items():
-        bench.cenote("free space import", "import", before, "--out", graph, "--overwrite",
+        run(bench, "free space import", "import", before, "--out", graph, "--overwrite",
                      "--page-size", page_size, "--free-space", share, share=share)
-        pages[share] = bench.cenote("free space info", "info", graph, share=share)["pages"]
+        pages[share] = run(bench, "free space info", "info", graph, share=share)["pages"]
     print(f"pages of {page_size}\n  {'way':5} {'free %':>6} {'pages':>8} {'after':>8} "
           f"{'pages written':>14} {'MiB written':>12} {'seconds':>8}  of that merging")
     for way in ["each", "once", "few"]:

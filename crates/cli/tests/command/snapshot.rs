@@ -133,7 +133,7 @@ fn wrong_names_are_one_line_that_says_what_to_do() {
 
 #[test]
 fn repeated_edges_change_beside_a_snapshot_and_a_copy_follows() {
-    for flags in ["", "--directed", "--directed --in-edges", "--weights u32"] {
+    for flags in ["", "--directed --in-edges", "--weights u32"] {
         let bench = Bench::new();
         let weight =
             |w: u64| if flags.contains("weights") { format!(" {w}") } else { String::new() };
@@ -176,7 +176,8 @@ fn repeated_edges_change_beside_a_snapshot_and_a_copy_follows() {
         for graph in ["g.cenote", "copy.cenote"] {
             bench.succeed(&format!("compact {graph}"));
         }
-        let lines = bench.succeed("export g.cenote --vertices all.txt");
+        bench.succeed("export g.cenote --vertices all.txt");
+        let lines = bench.succeed("export g.cenote");
         std::fs::write(bench.path("again.txt"), lines).unwrap();
         bench.succeed(&format!("import again.txt --vertices all.txt --out again.cenote {import}"));
         let bytes = |graph: &str| std::fs::read(bench.path(graph)).unwrap();

@@ -208,7 +208,7 @@ fn random_graph_of(random: &mut Random, duplicates_kept: bool) -> TestGraph {
         codec: [Codec::Raw, Codec::Packed][random.below(2) as usize],
         duplicates_kept,
         self_loops_kept: loops,
-        free_space: [0, 0, 10, 50][random.below(4) as usize],
+        free_space: [0, 10, 50][n as usize % 3],
         salt: random.next(),
         back: graph.back.filter(|_| in_edges),
         ids: random_ids(n, random),

@@ -22,6 +22,7 @@ pub struct Live {
 
 impl Live {
     pub fn new(graph: TestGraph) -> Self {
+        let graph = TestGraph { duplicates: 3 + graph.repeats(), ..graph };
         let device = MemoryDevice::default();
         graph.write(&device, usize::MAX).unwrap();
         let store = Store::open(device.shared()).unwrap();
