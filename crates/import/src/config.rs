@@ -271,8 +271,8 @@ pub struct ImportConfig {
     pub memory_bytes: usize,
     /// Page size of the graph file in bytes: a power of two from 4 KiB to 64 KiB.
     pub page_bytes: u32,
-    /// Free space of each page of lists, in percent, at most 50: lists grow into it before pages are
-    /// split.
+    /// Free space of each page of lists, in percent, at most 50: lists grow into it before pages
+    /// are split.
     pub free_space: u32,
     /// Codec of the lists.
     pub codec: Codec,

@@ -270,8 +270,8 @@ pub struct Superblock {
 const FREE_SPACE_BITS: u64 = 63;
 
 impl Superblock {
-    /// Free space of pages of lists, in percent: the import packed them only so far, and splits leave
-    /// as much.
+    /// Free space of pages of lists, in percent: the import packed them only so far, and splits
+    /// leave as much.
     pub fn free_space(&self) -> u32 {
         (self.features_optional & FREE_SPACE_BITS) as u32
     }

@@ -80,9 +80,7 @@ fn lists_grow_into_free_space_before_pages_are_split() {
             (pages(&live.graph()) - before, written)
         };
         let ((none, more), (some, fewer)) = (grow(0), grow(20));
-        println!(
-            "{codec:?}: {none} pages more without free space, {some} with 20%, {more} and {fewer} written"
-        );
+        println!("{codec:?}: {none} pages more, {some} with 20%, {more} and {fewer} written");
         assert!(some < none / 2, "{codec:?}: {some} pages more, without free space {none}");
     }
 }
