@@ -58,8 +58,8 @@ impl AnyAnswer for EdgeComponents {
     }
 
     fn report(&self, _: PathBuf) -> Result<u64, Error> {
-        let reason = "components of edges without a graph have no report: import the edges, and run \
-                      wcc on the graph";
+        let reason = "components of edges without a graph have no report: import the edges, and \
+                      run wcc on the graph";
         Err(Error::Unsupported(reason.into()))
     }
 

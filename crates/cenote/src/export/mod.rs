@@ -59,8 +59,8 @@ pub fn export_text(
 /// --stdin` reads them: `+ u v` for an added edge, `- u v` for a deleted one, in a graph with
 /// weights `+ u v w` and `= u v w`, where edges repeat `- u v w` and no `=`; then `+ u` for each
 /// new vertex without an edge and `- u` for each deleted one; then `= u` for each that has no value
-/// any more and `= u value` for each that has another one. An id with white space, or one that looks
-/// like a comment, is an error.
+/// any more and `= u value` for each that has another one. An id with white space, or one that
+/// looks like a comment, is an error.
 pub fn export_changes(
     before: &Graph,
     after: &Graph,

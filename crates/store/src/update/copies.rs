@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::edits::EditedLists;
+use super::edited::EditedLists;
 use crate::VertexId;
 
 /// How many copies of each weight.

@@ -1,9 +1,9 @@
 //! The changes of a batch as they concern the lists of one direction.
 
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::copies::Copies;
+use super::edited::EditedLists;
 use super::{Answer, Batch, Change, Op};
 use crate::superblock::Superblock;
 use crate::weights::Weight;
@@ -212,26 +212,7 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// Lists that edits have made, one after the other.
-#[derive(Debug, Default)]
-pub(super) struct EditedLists {
-    pub entries: Vec<VertexId>,
-    /// Ordered bits, one for each entry; none in a graph without weights.
-    pub weights: Vec<u64>,
-    /// The weights of entries before and after, where they differ.
-    pub swaps: Vec<[Option<u64>; 2]>,
-    /// By how many the edges that repeat another have become more; both directions count them.
-    pub repeats: i64,
-}
-
 impl EditedLists {
-    fn copy(&mut self, list: &[VertexId], weights: &[u64], part: Range<usize>) {
-        self.entries.extend_from_slice(&list[part.clone()]);
-        if !weights.is_empty() {
-            self.weights.extend_from_slice(&weights[part]);
-        }
-    }
-
     /// Appends the list that `edits`, all of one owner, make of `list`, and records the answers.
     /// `weights` are those of its entries, or empty in a graph without weights.
     pub fn push(

@@ -13,7 +13,8 @@ use cenote_pool::Handle;
 
 use super::Answer;
 use super::ahead::{Ahead, Group, Windows};
-use super::edits::{Changes, Edit, EditedLists};
+use super::edited::EditedLists;
+use super::edits::{Changes, Edit};
 use super::weights::{ColumnEdit, EditedColumn};
 use crate::error::Result;
 use crate::graph::Graph;

@@ -9,7 +9,7 @@
 //! - `apply`: a batch from its check to its commit
 //! - `copies`: the copies of an entry where edges repeat
 //! - `ahead`: pages that are read while those before them are rewritten
-//! - `edits`: the changes as they concern single lists
+//! - `edits`: the changes as they concern single lists; `edited`: the lists that they make
 //! - `lists`: pages of lists, packed anew
 //! - `place`: finds the places of the changes of a batch, for a run
 //! - `spill`: writes the changes of the log, or of a batch, as a delta run
@@ -20,6 +20,7 @@
 mod ahead;
 mod apply;
 mod copies;
+mod edited;
 mod edits;
 mod lists;
 mod place;
