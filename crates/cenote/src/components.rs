@@ -38,7 +38,7 @@ use crate::output::table::{self, BATCH, Column, Rows, Table, Written};
 /// # fn main() -> cenote::Result<()> {
 /// let squares = (0..1000u64).map(|i| (i, i * i % 1000));
 /// let answer = cenote::Components::new().edges(squares).memory("64MiB").run()?;
-/// assert_eq!((answer.ids.len(), answer.components), (1000, 4));
+/// assert_eq!((answer.ids.len(), answer.components), (1000, 8));
 /// # Ok(())
 /// # }
 /// ```

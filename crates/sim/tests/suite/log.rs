@@ -41,9 +41,14 @@ fn with_block(image: &[u8], from: &[u8], block: usize) -> Vec<u8> {
 fn blocks_of_a_flush_that_was_cut_off_are_not_taken_for_those_of_the_next_one() {
     let histories = (0..40).map(|seed| History::new(seed).expect("no faults"));
     let has_vertices = |history: &History| (3..100).contains(&history.states[0].numbers.len());
+    let mut tested = 0;
     for history in histories.filter(has_vertices) {
         let device = device_of(&history, &history.contents);
         let store = open(&device);
+        if store.superblock().duplicates_kept {
+            continue; // Such graphs have no log.
+        }
+        tested += 1;
         store.commit(&toggles(0, 1)).unwrap();
         let before = device.contents();
         store.commit(&toggles(0, 2)).unwrap();
@@ -66,4 +71,5 @@ fn blocks_of_a_flush_that_was_cut_off_are_not_taken_for_those_of_the_next_one() 
         let graph = Graph::open(Arc::clone(&mixed) as Arc<dyn Device>).unwrap();
         assert_eq!((graph.superblock(), graph.logged_changes()), (&superblock, logged));
     }
+    assert!(tested > 10, "{tested} graphs had a log");
 }

@@ -296,7 +296,9 @@ mod tests {
             change(Op::Delete, 1, 9),
             change(Op::Set, 1, 2),
         ];
-        let weights = [5, 6, 7, 8, 0, 70, 0, 20].map(|weight| Some(Weight::U32(weight)));
+        // Of the deletions one has no weight, the other the one that the edge has.
+        let weights = [5, 6, 7, 8, 0, 70, 90, 20];
+        let weights = weights.map(|weight| (weight > 0).then_some(Weight::U32(weight)));
         let edits = edits_of(&changes, Direction::Out, true);
         let (mut answers, mut out) = ([Answer::Done; 8], EditedLists::default());
         let changes = Changes {
