@@ -124,7 +124,7 @@ impl<'py> Given<'_, 'py> {
         Ok(())
     }
 
-    /// An error for an option that nobody has read.
+    /// An error if an option is left that is none of the call's.
     fn end(&self, call: &str) -> PyResult<()> {
         match self.0.keys().iter().next() {
             None => Ok(()),

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::import::{Hooks, ImportedFile};
 use crate::lock::{ReplacerLock, WriterLock};
-use crate::memory::MemorySize;
+use crate::memory::{MemorySize, budget_of_machine};
 use crate::tiers::members;
 use crate::update::replaced;
 
@@ -325,9 +325,7 @@ impl<'a> Compact<'a> {
     fn memory_bytes(&self) -> Result<usize> {
         let wrong = |reason: &str| Error::parameter("memory", reason);
         let size = self.memory.as_ref().map_err(|reason| wrong(reason))?;
-        let unknown = || wrong("is in percent, but the machine's memory is unknown");
-        let bytes = size.bytes_of_machine().ok_or_else(unknown)?;
-        usize::try_from(bytes).map_err(|_| wrong("is too large"))
+        usize::try_from(budget_of_machine(*size)?).map_err(|_| wrong("is too large"))
     }
 }
 

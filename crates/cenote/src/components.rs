@@ -23,7 +23,7 @@ use crate::import::{
     ArrowBatches, Edge, EdgeId, Edges, Format, Hooks, IdKind, Input, InputSpec, Phase, Vertices,
     arrow_array,
 };
-use crate::memory::{MemorySize, cpu_seconds, machine_bytes, peak_rss_bytes};
+use crate::memory::{budget_of_machine, cpu_seconds, half_of_machine, peak_rss_bytes};
 use crate::output;
 use crate::output::arrow::IdBuilder;
 use crate::output::table::{self, BATCH, Column, Rows, Table, Written};
@@ -194,13 +194,11 @@ impl<'a> Components<'a> {
     /// The memory budget in bytes.
     fn memory_bytes(&self) -> Result<usize> {
         let wrong = |reason: String| Error::parameter("memory", reason);
-        let unknown = "is needed: the machine's memory is unknown".to_owned();
         let bytes = match &self.memory {
-            None => machine_bytes().ok_or_else(|| wrong(unknown))? / 2,
+            None => half_of_machine()?,
             Some(text) => {
-                let size: MemorySize =
-                    text.parse().map_err(|reason| wrong(format!("is {text}: {reason}")))?;
-                size.bytes_of_machine().ok_or_else(|| wrong(unknown))?
+                let size = text.parse().map_err(|reason| wrong(format!("is {text}: {reason}")))?;
+                budget_of_machine(size)?
             }
         };
         usize::try_from(bytes).map_err(|_| wrong(format!("is {bytes}: it is too large")))

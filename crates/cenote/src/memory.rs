@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use cenote_engine::THREADS_MAX;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// An amount of memory: absolute, or relative to something that depends on the call.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,6 +103,19 @@ fn unit_bytes(unit: &str) -> Option<f64> {
     };
     let power = ["k", "m", "g", "t", "p"].iter().position(|&letter| letter == prefix)?;
     Some(base.powi(power as i32 + 1))
+}
+
+/// The parameter `memory` in bytes, of which 100% is [`machine_bytes`].
+pub(crate) fn budget_of_machine(size: MemorySize) -> Result<u64> {
+    let unknown =
+        || Error::parameter("memory", "is in percent, but the machine's memory is unknown");
+    size.bytes_of_machine().ok_or_else(unknown)
+}
+
+/// Half of [`machine_bytes`], the default of the parameter `memory` of runs.
+pub(crate) fn half_of_machine() -> Result<u64> {
+    let unknown = || Error::parameter("memory", "is needed: the machine's memory is unknown");
+    Ok(machine_bytes().ok_or_else(unknown)? / 2)
 }
 
 /// The memory that this process may use: the machine's, or the limit of its control group. `None`

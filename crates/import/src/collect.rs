@@ -5,8 +5,9 @@ use cenote_device::Buffer;
 use crate::blocks::Worker;
 use crate::error::Result;
 use crate::ids::integers::{IntegerSet, LocalIds};
+use crate::ids::names::NameNumbers;
 use crate::ids::strings::Dictionary;
-use crate::parse::token::{check_name, integer_id};
+use crate::parse::token::integer_id_or_name;
 use crate::parse::{Fault, Sink};
 use crate::spill::{Extent, SpillFile, SpillWriter};
 
@@ -194,15 +195,7 @@ impl Sink for IntegerCollector<'_, '_> {
     const INTEGERS: bool = true;
 
     fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
-        use super::parse::token::TokenFault;
-        match integer_id(token) {
-            Ok(id) => Ok(id),
-            Err(TokenFault::NotNumber) if self.auto && !token.is_empty() => {
-                check_name(token)?;
-                Err(Fault::NotInteger)
-            }
-            Err(fault) => Err(fault.fault(self.auto)),
-        }
+        integer_id_or_name(token, self.auto)
     }
 
     #[inline]
@@ -232,11 +225,8 @@ impl Worker for IntegerCollector<'_, '_> {
 }
 
 pub(super) struct NameCollector<'a, 'b> {
-    names: &'a Dictionary<'b>,
+    names: NameNumbers<'a, 'b>,
     pairs: Pairs<'a>,
-    /// The last two names with their numbers: sources often come in runs.
-    last: [(Vec<u8>, u64); 2],
-    turn: usize,
 }
 
 impl<'a, 'b> NameCollector<'a, 'b> {
@@ -246,7 +236,7 @@ impl<'a, 'b> NameCollector<'a, 'b> {
         sizes: CollectorSizes,
     ) -> Result<Self> {
         let pairs = Pairs::new(Some(spill), sizes)?;
-        Ok(Self { names, pairs, last: Default::default(), turn: 0 })
+        Ok(Self { names: NameNumbers::new(names), pairs })
     }
 }
 
@@ -254,17 +244,7 @@ impl Sink for NameCollector<'_, '_> {
     const INTEGERS: bool = false;
 
     fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
-        self.turn ^= 1;
-        let (last, last_number) = &mut self.last[self.turn];
-        if last == token && !token.is_empty() {
-            return Ok(*last_number);
-        }
-        check_name(token)?;
-        let number = self.names.intern(token)?;
-        last.clear();
-        last.extend_from_slice(token);
-        *last_number = number;
-        Ok(number)
+        self.names.number(token)
     }
 
     fn integer(&mut self, id: u64) -> std::result::Result<u64, Fault> {

@@ -1,4 +1,4 @@
-//! Tells graph files from files of edges.
+//! Whether a file is a graph or a list of edges.
 
 use std::fs::File;
 use std::io;

@@ -26,6 +26,7 @@ use cenote_import::output::Occupant;
 
 pub use self::machine::Machine;
 pub use self::page::Page;
+pub(crate) use self::sampler::{BUSY, MOST};
 pub use self::sampler::{Counters, Sample, Sampler};
 pub use self::work::WorkRecorder;
 use crate::error::{Error, Result};

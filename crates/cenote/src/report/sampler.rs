@@ -15,6 +15,12 @@ const PERIOD: Duration = Duration::from_millis(10);
 /// The most samples: beyond them every second one is dropped, and the period doubles.
 const SAMPLES_MAX: usize = 1024;
 
+/// The share of its capacity from which the drive or the processor counts as busy.
+pub(crate) const BUSY: f64 = 0.8;
+
+/// The share of the time for which what bounds the work is busy.
+pub(crate) const MOST: f64 = 0.5;
+
 /// Counters of reads and writes so far, and requests in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {

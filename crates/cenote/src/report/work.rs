@@ -13,18 +13,13 @@ use super::machine::Machine;
 use super::page::{
     Axis, Band, Block, Chart, Figure, Finding, Mark, Page, Section, Series, Shape, Table, fact,
 };
-use super::sampler::{Counters, Sample, Sampler};
+use super::sampler::{BUSY, Counters, MOST, Sample, Sampler};
 use crate::drive::Drive;
 use crate::error::Result;
 use crate::memory::size;
 
-/// The most phases that are told apart: later ones belong to the last.
+/// The most phases that are recorded. The time of those after them counts for the last one.
 const PHASES_MAX: usize = 64;
-
-/// The share from which the drive or the processor counts as busy, and the share of the time from
-/// which it bounds the work.
-const BUSY: f64 = 0.8;
-const MOST: f64 = 0.5;
 
 /// Records the process while it works, phase by phase.
 #[derive(Debug)]

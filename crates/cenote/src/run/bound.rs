@@ -13,15 +13,9 @@ use serde::Serialize;
 use super::recording::Recording;
 use super::stats::Stats;
 use crate::memory::size;
-use crate::report::Sample;
 use crate::report::format::{count, number, percent};
 use crate::report::page::Finding;
-
-/// The share of its capacity from which the drive or the processor counts as busy.
-const BUSY: f64 = 0.8;
-
-/// The share of the time for which what bounds a run is busy.
-const MOST: f64 = 0.5;
+use crate::report::{BUSY, MOST, Sample};
 
 /// Passes over the graph beyond which memory would have saved reads.
 const PASSES: f64 = 1.2;

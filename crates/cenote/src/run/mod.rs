@@ -35,7 +35,7 @@ pub use self::stats::{Report, Stats};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, StoredGraph};
 use crate::keys::Keys;
-use crate::memory::{MemorySize, machine_bytes, threads_default};
+use crate::memory::{MemorySize, half_of_machine, threads_default};
 use crate::output;
 pub use crate::output::table::Column;
 pub use crate::watch::Progress;
@@ -400,10 +400,7 @@ fn inputs<A: Algorithm>(graph: &Graph, algorithm: &A) -> Vec<PathBuf> {
 pub(crate) fn budget_bytes(memory: Option<MemorySize>, graph: &StoredGraph) -> Result<u64> {
     match memory {
         Some(size) => Ok(size.bytes_of(page_bytes(graph))),
-        None => {
-            let unknown = "is needed: the machine's memory is unknown";
-            Ok(machine_bytes().ok_or_else(|| Error::parameter("memory", unknown))? / 2)
-        }
+        None => half_of_machine(),
     }
 }
 

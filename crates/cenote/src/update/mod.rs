@@ -34,7 +34,7 @@ pub use self::report::{ChangeAnswer, UpdateReport};
 use crate::drive::{DriveOptions, Warning};
 use crate::error::{Error, Result};
 use crate::lock::{LockedDevice, WriterLock};
-use crate::memory::MemorySize;
+use crate::memory::{MemorySize, budget_of_machine};
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::{self, Access};
 use crate::tiers::status;
@@ -204,8 +204,7 @@ impl UpdateOptions {
     fn memory_bytes(&self) -> Result<u64> {
         let wrong = |reason: &str| Error::parameter("memory", reason);
         let size = self.memory.as_ref().map_err(|reason| wrong(reason))?;
-        let unknown = || wrong("is in percent, but the machine's memory is unknown");
-        size.bytes_of_machine().ok_or_else(unknown)
+        budget_of_machine(*size)
     }
 }
 

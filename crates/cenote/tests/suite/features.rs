@@ -82,7 +82,8 @@ fn damaged_files_are_refused_and_the_page_is_named() {
         let named = error.to_string().contains(&format!("page {}:", at / 4096));
         assert!(named || at < 20, "byte {at}: {error}");
     }
-    // A page in the place of another, one of rows that nobody asks for, and other lengths.
+    // A page in the place of another is found when its rows are fetched, and only then. A file of a
+    // wrong length is refused.
     let mut swapped = good.clone();
     swapped.copy_within(4096..8192, 8192);
     std::fs::write(&path, swapped).unwrap();

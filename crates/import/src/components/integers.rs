@@ -13,7 +13,7 @@ use crate::blocks::Worker;
 use crate::budget::{Budget, Held};
 use crate::error::{ImportError, Result};
 use crate::ids::VERTICES_MAX;
-use crate::parse::token::{TokenFault, check_name, integer_id};
+use crate::parse::token::integer_id_or_name;
 use crate::parse::{Fault, Sink};
 
 /// Pairs that are looked up together, so that their cache misses overlap.
@@ -71,7 +71,7 @@ impl<'a> Joined<'a> {
             memory: budget.hold(bytes_of(BUCKETS_MIN), WHAT)?,
             budget,
         };
-        // Of ids that are chosen to collide, nobody knows which do.
+        // With a seed that nobody knows, ids cannot be chosen so that their hashes collide.
         let seed = RandomState::new().hash_one(0);
         let (next, pending) = (AtomicU32::new(0), AtomicUsize::new(0));
         Ok(Self { maps: RwLock::new(maps), next, pending, seed })
@@ -197,14 +197,7 @@ impl Sink for IntegerJoiner<'_, '_> {
     const INTEGERS: bool = true;
 
     fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
-        match integer_id(token) {
-            Ok(id) => Ok(id),
-            Err(TokenFault::NotNumber) if self.auto && !token.is_empty() => {
-                check_name(token)?;
-                Err(Fault::NotInteger)
-            }
-            Err(fault) => Err(fault.fault(self.auto)),
-        }
+        integer_id_or_name(token, self.auto)
     }
 
     #[inline]

@@ -9,8 +9,8 @@ use super::integers::WHAT;
 use crate::blocks::Worker;
 use crate::budget::{Budget, Held};
 use crate::error::Result;
+use crate::ids::names::NameNumbers;
 use crate::ids::strings::Dictionary;
-use crate::parse::token::check_name;
 use crate::parse::{Fault, Sink};
 
 /// Pairs that are joined together.
@@ -57,19 +57,16 @@ impl<'a> NamedSets<'a> {
 
 /// Joins the pairs of names that a worker parses.
 pub(super) struct NameJoiner<'a, 'b> {
-    names: &'a Dictionary<'b>,
+    names: NameNumbers<'a, 'b>,
     sets: &'a NamedSets<'b>,
     pairs: Vec<[VertexId; 2]>,
     edges: u64,
-    /// The last two names with their numbers: sources often come in runs.
-    last: [(Vec<u8>, u64); 2],
-    turn: usize,
 }
 
 impl<'a, 'b> NameJoiner<'a, 'b> {
     pub fn new(names: &'a Dictionary<'b>, sets: &'a NamedSets<'b>) -> Self {
-        let pairs = Vec::with_capacity(BATCH);
-        Self { names, sets, pairs, edges: 0, last: Default::default(), turn: 0 }
+        let (names, pairs) = (NameNumbers::new(names), Vec::with_capacity(BATCH));
+        Self { names, sets, pairs, edges: 0 }
     }
 
     fn push(&mut self, source: u64, target: u64) -> Result<()> {
@@ -89,17 +86,7 @@ impl Sink for NameJoiner<'_, '_> {
     const INTEGERS: bool = false;
 
     fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
-        self.turn ^= 1;
-        let (last, last_number) = &mut self.last[self.turn];
-        if last == token && !token.is_empty() {
-            return Ok(*last_number);
-        }
-        check_name(token)?;
-        let number = self.names.intern(token)?;
-        last.clear();
-        last.extend_from_slice(token);
-        *last_number = number;
-        Ok(number)
+        self.names.number(token)
     }
 
     fn integer(&mut self, id: u64) -> std::result::Result<u64, Fault> {

@@ -36,6 +36,18 @@ pub(crate) fn integer_id(token: &[u8]) -> Result<u64, TokenFault> {
     }
 }
 
+/// An integer id; [`Fault::NotInteger`] for a name where ids may turn out to be strings.
+pub(crate) fn integer_id_or_name(token: &[u8], may_be_name: bool) -> Result<u64, Fault> {
+    match integer_id(token) {
+        Ok(id) => Ok(id),
+        Err(TokenFault::NotNumber) if may_be_name && !token.is_empty() => {
+            check_name(token)?;
+            Err(Fault::NotInteger)
+        }
+        Err(fault) => Err(fault.fault(may_be_name)),
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenFault {
     /// It is a number, but negative, fractional, infinite or too large.

@@ -326,7 +326,7 @@ impl Iterator for Pass {
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        // A panic of the thread has been printed, and there is nobody to pass it on to.
+        // A panic of the thread has been printed to stderr; a drop must not panic.
         drop(self.end());
     }
 }
