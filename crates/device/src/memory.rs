@@ -1,11 +1,12 @@
 //! Aligned buffers for direct I/O, arrays on huge pages, and prefetch hints.
 //!
-//! - [`Arena`]: one aligned mapping, carved into [`Buffer`]s of equal size
+//! - [`Arena`]: one aligned region, carved into [`Buffer`]s of equal size
 //! - [`Buffer`]: a piece of an arena, with one owner
 //! - [`HugeVec`]: a zeroed array on transparent huge pages, which save most TLB misses of random
 //!   accesses
 //! - [`prefetch`]: loads a cache line before it is needed
 
+use std::alloc::{self, Layout};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -21,22 +22,46 @@ const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// contiguous reaches the device in one piece.
 const HUGE_ARENA_BYTES_MIN: usize = 1 << 20;
 
-/// An anonymous mapping, page-aligned, zeroed, unmapped on drop.
-struct Mapping {
+/// Regions of at least this size are mappings of their own; smaller ones come from the allocator,
+/// which needs no system call and no page fault to give the same page again.
+const MAPPED_BYTES_MIN: usize = 128 << 10;
+
+/// What small regions are aligned to: the largest logical block that direct I/O asks for.
+const ALIGNMENT: usize = 4096;
+
+/// Zeroed memory, aligned to 4 KiB, freed on drop.
+struct Region {
     base: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: a mapping is plain memory without thread affinity; access to its parts is
+// SAFETY: a region is plain memory without thread affinity; access to its parts is
 // decided by its owners (`Buffer` and `HugeVec`), which follow the rules of ownership.
-unsafe impl Send for Mapping {}
-// SAFETY: as above; `Mapping` itself gives no access.
-unsafe impl Sync for Mapping {}
+unsafe impl Send for Region {}
+// SAFETY: as above; `Region` itself gives no access.
+unsafe impl Sync for Region {}
 
-impl Mapping {
-    /// Maps `bytes`, on huge pages if `huge` is set and they fill at least one.
+impl Region {
+    /// A region of `bytes`, on huge pages if `huge` is set and they fill at least one.
     fn new(bytes: usize, huge: bool) -> Result<Self> {
-        assert!(bytes > 0, "a mapping is not empty");
+        assert!(bytes > 0, "a region is not empty");
+        if bytes < MAPPED_BYTES_MIN { Self::allocated(bytes) } else { Self::mapped(bytes, huge) }
+    }
+
+    fn allocated(bytes: usize) -> Result<Self> {
+        // SAFETY: the layout is not empty.
+        let base = unsafe { alloc::alloc_zeroed(Self::layout(bytes)) };
+        let source = || std::io::Error::from(std::io::ErrorKind::OutOfMemory);
+        let base =
+            NonNull::new(base).ok_or_else(|| DeviceError::Memory { bytes, source: source() })?;
+        Ok(Self { base, bytes })
+    }
+
+    fn layout(bytes: usize) -> Layout {
+        Layout::from_size_align(bytes, ALIGNMENT).expect("a small region has a layout")
+    }
+
+    fn mapped(bytes: usize, huge: bool) -> Result<Self> {
         // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no
         // memory that Rust knows of.
         let base = unsafe {
@@ -62,20 +87,27 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped in `new` and is not borrowed: borrows hold `self`.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+        let base = self.base.as_ptr();
+        if self.bytes < MAPPED_BYTES_MIN {
+            // SAFETY: `allocated` took it with this layout, and it is not borrowed: borrows hold
+            // `self`.
+            unsafe { alloc::dealloc(base, Self::layout(self.bytes)) };
+        } else {
+            // SAFETY: `mapped` mapped the range, and it is not borrowed, as above.
+            unsafe { libc::munmap(base.cast(), self.bytes) };
+        }
     }
 }
 
-/// One aligned mapping that is carved into [`Buffer`]s. Freed when the last buffer is dropped.
+/// One aligned region of memory that is carved into [`Buffer`]s. Freed when the last buffer is dropped.
 pub struct Arena {
-    mapping: Mapping,
+    region: Region,
 }
 
 impl Arena {
-    /// Maps `count` buffers of `buffer_bytes` each (a multiple of 512), aligned to 4 KiB where
+    /// Carves `count` buffers of `buffer_bytes` each (a multiple of 512), aligned to 4 KiB where
     /// `buffer_bytes` is. Returns the arena, for registration with queues, and its buffers.
     pub fn carve(buffer_bytes: usize, count: usize) -> Result<(Arc<Self>, Vec<Buffer>)> {
         assert!(buffer_bytes >= 512 && buffer_bytes.is_multiple_of(512), "buffers are aligned");
@@ -86,7 +118,7 @@ impl Arena {
         } else {
             used
         };
-        let arena = Arc::new(Self { mapping: Mapping::new(mapped, true)? });
+        let arena = Arc::new(Self { region: Region::new(mapped, true)? });
         let buffers = (0..count)
             .map(|i| Buffer {
                 arena: Arc::clone(&arena),
@@ -97,14 +129,14 @@ impl Arena {
         Ok((arena, buffers))
     }
 
-    /// Start of the mapping, for registration and for finding a buffer's arena.
+    /// Start of the region, for registration and for finding a buffer's arena.
     pub fn base(&self) -> *const u8 {
-        self.mapping.base.as_ptr()
+        self.region.base.as_ptr()
     }
 
-    /// Bytes mapped.
+    /// Bytes of the region.
     pub fn bytes(&self) -> usize {
-        self.mapping.bytes
+        self.region.bytes
     }
 }
 
@@ -143,10 +175,10 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `carve` gave this range of a live mapping to this buffer alone; it is
-        // initialised (zeroed by the kernel) and borrowed through `&self`.
+        // SAFETY: `carve` gave this range of a live region to this buffer alone; it is
+        // initialised (zeroed) and borrowed through `&self`.
         unsafe {
-            std::slice::from_raw_parts(self.arena.mapping.base.as_ptr().add(self.offset), self.len)
+            std::slice::from_raw_parts(self.arena.region.base.as_ptr().add(self.offset), self.len)
         }
     }
 }
@@ -156,7 +188,7 @@ impl DerefMut for Buffer {
         // SAFETY: as in `deref`, and `&mut self` makes the borrow exclusive.
         unsafe {
             std::slice::from_raw_parts_mut(
-                self.arena.mapping.base.as_ptr().add(self.offset),
+                self.arena.region.base.as_ptr().add(self.offset),
                 self.len,
             )
         }
@@ -171,7 +203,7 @@ impl fmt::Debug for Buffer {
 
 /// A zeroed array of fixed length, on huge pages. Only pages that were touched take memory.
 pub struct HugeVec<T> {
-    mapping: Option<Mapping>,
+    region: Option<Region>,
     len: usize,
     _type: std::marker::PhantomData<T>,
 }
@@ -190,8 +222,8 @@ impl<T: Zeroable> HugeVec<T> {
     fn mapped(len: usize, huge: bool) -> Result<Self> {
         assert!(align_of::<T>() <= 4096 && !std::mem::needs_drop::<T>(), "plain items only");
         let bytes = len.checked_mul(size_of::<T>()).expect("an array fits the address space");
-        let mapping = if bytes == 0 { None } else { Some(Mapping::new(bytes, huge)?) };
-        Ok(Self { mapping, len, _type: std::marker::PhantomData })
+        let region = if bytes == 0 { None } else { Some(Region::new(bytes, huge)?) };
+        Ok(Self { region, len, _type: std::marker::PhantomData })
     }
 
     /// Bytes mapped.
@@ -215,7 +247,7 @@ macro_rules! plain {
             /// The same array without atomics.
             pub fn into_plain(self) -> HugeVec<$plain> {
                 // An atomic has the size and the bits of its integer.
-                HugeVec { mapping: self.mapping, len: self.len, _type: std::marker::PhantomData }
+                HugeVec { region: self.region, len: self.len, _type: std::marker::PhantomData }
             }
         }
     )*};
@@ -227,8 +259,8 @@ impl<T> Deref for HugeVec<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        let base = self.mapping.as_ref().map_or(NonNull::dangling(), |m| m.base.cast::<T>());
-        // SAFETY: the mapping holds `len` items of `T`, page-aligned; zero bytes are a valid `T`
+        let base = self.region.as_ref().map_or(NonNull::dangling(), |m| m.base.cast::<T>());
+        // SAFETY: the region holds `len` items of `T`, aligned to 4 KiB; zero bytes are a valid `T`
         // (`Zeroable` is demanded where it is made). An empty array dangles, aligned.
         unsafe { std::slice::from_raw_parts(base.as_ptr(), self.len) }
     }
@@ -236,7 +268,7 @@ impl<T> Deref for HugeVec<T> {
 
 impl<T> DerefMut for HugeVec<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        let base = self.mapping.as_ref().map_or(NonNull::dangling(), |m| m.base.cast::<T>());
+        let base = self.region.as_ref().map_or(NonNull::dangling(), |m| m.base.cast::<T>());
         // SAFETY: as in `deref`, and `&mut self` makes the borrow exclusive.
         unsafe { std::slice::from_raw_parts_mut(base.as_ptr(), self.len) }
     }
