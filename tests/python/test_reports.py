@@ -200,7 +200,9 @@ def test_work_and_replays_are_seen_too(cenote, page):
     for name, words in [("pool", pool), ("tier", [*tier, *replay])]:
         printed = json.loads(cenote(*words, f"{name}.html"))
         assert data(cenote.folder / f"{name}.html")["replay"] == printed
-    for name in ["import", "merge", "pool", "tier"]:
+    profile = cenote.json("profile", ".", "--saved", "--report", "profile.html")
+    assert data(cenote.folder / "profile.html")["profile"] == profile
+    for name in ["import", "merge", "pool", "tier", "profile"]:
         look(page, cenote.folder / f"{name}.html")
     assert cenote.error("merge", "k.cenote", "--report", "k.cenote").count("k.cenote")
     cenote("check", "k.cenote")

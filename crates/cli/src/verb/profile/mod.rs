@@ -8,6 +8,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use cenote::drive::Drive;
+use cenote::memory::MemorySize;
+use cenote::report;
 use cenote_device::plan::Planner;
 use cenote_device::profile::{
     Profile, ProfileConfig, ProfileStore, Progress as Step, SizeProfile, profile_path,
@@ -20,8 +23,6 @@ use crate::output::{self, size};
 use crate::progress::{Progress, Unit};
 use crate::svg;
 use crate::verb::Outcome;
-use cenote::memory::MemorySize;
-use cenote::report;
 
 /// Bytes of buffers that the printed plan assumes.
 const PLAN_BUFFER_BYTES: usize = 16 << 20;
@@ -36,7 +37,8 @@ Examples:
   cenote profile . --quick
   cenote profile /mnt/fast --plot fast.svg
   cenote profile /dev/nvme0n1 --json
-  cenote profile . --quick --report drive.html")]
+  cenote profile . --quick --report drive.html
+  cenote profile . --saved")]
 pub struct Args {
     /// A directory on the drive, or the drive itself (only read)
     #[arg(value_name = "DIR|DEVICE")]
@@ -47,6 +49,9 @@ pub struct Args {
     /// Size of the scratch file [default: 1GiB, or half of the free space if that is less]
     #[arg(long, value_name = "SIZE")]
     scratch: Option<MemorySize>,
+    /// Measure nothing: show the profile that runs on this drive go by, saved or assumed
+    #[arg(long, conflicts_with_all = ["quick", "scratch"])]
+    saved: bool,
     /// Plot the curves to this file
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
@@ -56,19 +61,13 @@ pub struct Args {
     report: Report,
 }
 
-/// Measures the drive, saves and prints the profile.
+/// Prints the profile of the drive, which is measured and saved first.
 pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
         svg::check_name(plot)?;
     }
-    let scratch_bytes = args.scratch.map(|size| bytes("--scratch", size)).transpose()?;
     let _guard = args.page.checked(&[&args.path])?;
-    let config = if args.quick { ProfileConfig::quick() } else { ProfileConfig::full() };
-    // The measurement of a file is read-only, so it is not a profile of the drive.
-    let store = if args.path.is_file() { None } else { Some(ProfileStore::of_user()?) };
-    store.iter().try_for_each(ProfileStore::check_writable)?;
-    let profile = measure(args, &config, scratch_bytes)?;
-    let saved = store.map(|store| store.save(&profile)).transpose()?;
+    let (profile, origin) = if args.saved { found(args)? } else { measured(args)? };
     if let Some(path) = &args.plot {
         plot::draw(&profile, path).with_context(|| format!("cannot write {}", path.display()))?;
     }
@@ -79,9 +78,31 @@ pub fn run(args: &Args) -> Result<Outcome> {
     if args.report.json {
         output::json(&profile)?;
     } else {
-        output::line(Summary { profile: &profile, saved: saved.as_deref() })?;
+        output::line(Summary { profile: &profile, origin: &origin })?;
     }
     Ok(Outcome::Done)
+}
+
+/// The profile that runs on the drive go by, and where it comes from.
+fn found(args: &Args) -> Result<(Profile, String)> {
+    let drive = Drive::find(&args.path, None)?;
+    let origin = drive.warning.map_or("saved earlier".to_owned(), |warning| warning.to_string());
+    Ok((drive.profile, origin))
+}
+
+/// Measures the drive and saves its profile. Returns it and where it was saved.
+fn measured(args: &Args) -> Result<(Profile, String)> {
+    let scratch_bytes = args.scratch.map(|size| bytes("--scratch", size)).transpose()?;
+    let config = if args.quick { ProfileConfig::quick() } else { ProfileConfig::full() };
+    // The measurement of a file is read-only, so it is not a profile of the drive.
+    let store = if args.path.is_file() { None } else { Some(ProfileStore::of_user()?) };
+    store.iter().try_for_each(ProfileStore::check_writable)?;
+    let profile = measure(args, &config, scratch_bytes)?;
+    let saved = store.map(|store| store.save(&profile)).transpose()?;
+    let origin = saved.map_or("not saved: a file is not its whole drive".to_owned(), |path| {
+        format!("saved: {}", path.display())
+    });
+    Ok((profile, origin))
 }
 
 fn measure(args: &Args, config: &ProfileConfig, scratch_bytes: Option<u64>) -> Result<Profile> {
@@ -102,12 +123,13 @@ fn measure(args: &Args, config: &ProfileConfig, scratch_bytes: Option<u64>) -> R
 /// Prints a profile as text.
 struct Summary<'a> {
     profile: &'a Profile,
-    saved: Option<&'a std::path::Path>,
+    /// Where it comes from, or where it is now.
+    origin: &'a str,
 }
 
 impl fmt::Display for Summary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { profile, saved } = self;
+        let Self { profile, origin } = self;
         writeln!(f, "{}", title(profile))?;
         writeln!(f, "{}\n", state(profile))?;
         writeln!(f, "{}\n", table(profile))?;
@@ -128,10 +150,7 @@ impl fmt::Display for Summary<'_> {
         for note in &profile.conditions.notes {
             write!(f, "\nnote: {note}")?;
         }
-        match saved {
-            Some(path) => write!(f, "\nsaved: {}", path.display()),
-            None => write!(f, "\nnot saved: a file is not its whole drive"),
-        }
+        write!(f, "\n{origin}")
     }
 }
 
@@ -218,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_summary_shows_every_size_and_the_plan() {
-        let text = Summary { profile: &Profile::assumed(), saved: None }.to_string();
+        let text = Summary { profile: &Profile::assumed(), origin: "not saved" }.to_string();
         for expected in ["4 KiB", "1024 KiB", "k_r", "plan: requests of", "not saved"] {
             assert!(text.contains(expected), "{expected} is missing in\n{text}");
         }
