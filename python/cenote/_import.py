@@ -56,6 +56,7 @@ def import_graph(
     tiers: Sequence[str] | None = None,
     tier_policy: str | None = None,
     tier_block: Memory | None = None,
+    report: PathLike | None = None,
     progress: OnProgress = False,
 ) -> dict[str, Any]:
     """Builds the graph file `out` from edges, within a memory budget.
@@ -91,6 +92,7 @@ def import_graph(
         overwrite: replace the graph file if it exists.
         temp_dir: folder of temporary files [that of `out`].
         tiers, tier_policy, tier_block: spread the graph over drives: `"NAME=FOLDER:CAPACITY"` each.
+        report: a file that ends with `.html`: what the import did over time, as one page.
         progress: see `cenote.Progress`.
 
     Returns:
@@ -137,9 +139,11 @@ def import_graph(
         tiers=None if tiers is None else list(tiers),
         tier_policy=tier_policy,
         tier_block=tier_block,
+        report=report,
     )
-    report = _cenote.import_graph(inputs, out, options, listener(progress))
-    found: dict[str, Any] = json.loads(report)
+    found: dict[str, Any] = json.loads(
+        _cenote.import_graph(inputs, out, options, listener(progress))
+    )
     return found
 
 

@@ -268,6 +268,7 @@ def profile(
     *,
     quick: bool = False,
     scratch: int | None = None,
+    report: PathLike | None = None,
     progress: OnProgress = False,
 ) -> dict[str, Any]:
     """Measures the drive under a folder, and saves its profile, from which runs plan their reads.
@@ -277,11 +278,12 @@ def profile(
             which is only read, and whose profile is not saved.
         quick: 20 seconds instead of minutes.
         scratch: bytes of the scratch file [1 GiB, or half of the free space].
+        report: a file that ends with `.html`: the profile's curves, as one page.
         progress: see `cenote.Progress`.
 
     Returns:
         The profile: latency, bandwidth and parallelism by request size, and `saved`, its file.
     """
-    text, saved = _cenote.profile(path, quick, scratch, listener(progress))
+    text, saved = _cenote.profile(path, quick, scratch, report, listener(progress))
     found: dict[str, Any] = json.loads(text)
     return found | {"saved": None if saved is None else os.fspath(saved)}

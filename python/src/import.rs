@@ -1,13 +1,15 @@
 //! Imports of files and of Python objects.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use cenote::import::{
-    ArrowBatches, Codec, Format, Header, HubNeighboursChoice, IdKind, Input, InputSpec, Order,
-    Vertices, WeightType,
+    ArrowBatches, Codec, Format, Header, HubNeighboursChoice, IdKind, ImportReport, Input,
+    InputSpec, Order, Vertices, WeightType,
 };
+use cenote::report::import::Summary;
+use cenote::report::{self, WorkRecorder};
 use cenote::{Import, ValueType};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -243,6 +245,37 @@ pub fn columns(options: &Bound<'_, PyDict>) -> PyResult<Columns> {
     Ok(Columns { source, target, weight: column("weight")?, format, header })
 }
 
+/// An import whose report is written.
+struct Recorded {
+    recorder: WorkRecorder,
+    path: PathBuf,
+    /// Files that the report must not replace.
+    files: Vec<PathBuf>,
+}
+
+impl Recorded {
+    fn start(path: PathBuf, inputs: &[(String, Bound<'_, PyAny>)], out: &Path) -> PyResult<Self> {
+        let files = inputs.iter().filter(|(kind, _)| kind.ends_with("path"));
+        let files = files.map(|(_, value)| value.extract::<PathBuf>());
+        let files: Vec<PathBuf> = files.chain([Ok(out.to_owned())]).collect::<PyResult<_>>()?;
+        report::check(&path, &files).map_err(Failure::from)?;
+        let recorder = WorkRecorder::start().map_err(Failure::from)?;
+        Ok(Self { recorder, path, files })
+    }
+
+    fn write(
+        self,
+        out: &Path,
+        imported: &ImportReport,
+        memory_budget_bytes: usize,
+    ) -> cenote::Result<u64> {
+        let peak_rss_bytes = cenote::memory::peak_rss_bytes();
+        let summary = Summary { out, report: imported, peak_rss_bytes, memory_budget_bytes };
+        let page = report::import::page(self.recorder, &summary, None)?;
+        report::write(&self.path, &self.files, &page)
+    }
+}
+
 /// Imports edges into the graph file `out`. Returns the report as JSON.
 #[pyfunction]
 #[pyo3(signature = (inputs, out, options, progress=None))]
@@ -257,6 +290,8 @@ pub fn import_graph(
     let weights = taken(options, "weights")?;
     let weights = weights.map(|kind| one_of("weights", &kind, &WeightType::NAMES)).transpose()?;
     let seed = taken(options, "seed")?.map_or(Ok(1), |seed| seed.extract())?;
+    let page = taken(options, "report")?.map(|path| path.extract::<PathBuf>()).transpose()?;
+    let page = page.map(|path| Recorded::start(path, &inputs, &out)).transpose()?;
     let mut steps = self::options(options, seed)?;
     steps.extend(weights.map(|kind| step(move |import: Import<'static>| import.weights(kind))));
     let raised: Raised = Arc::new(Mutex::new(None));
@@ -272,10 +307,17 @@ pub fn import_graph(
     let (reports, started) = (Arc::clone(&call), Instant::now());
     let done = call.wait(py, progress.as_ref(), || {
         let import = steps.into_iter().fold(Import::new(), |import, step| step(import));
+        let phases = page.as_ref().map(|page| page.recorder.phases());
         let import = import.cancel(call.canceller()).progress(move |phase, done, total| {
+            phases.iter().for_each(|phases| phases.begin(phase.name()));
             reports.report((phase.name(), done, total, started.elapsed().as_secs_f64()));
         });
-        import.run(&out).map_err(Failure::from)
+        let memory_bytes = import.memory_bytes()?;
+        let imported = import.run(&out)?;
+        if let Some(page) = page {
+            page.write(&out, &imported, memory_bytes)?;
+        }
+        Ok(imported)
     });
     match raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
         Some(error) => Err(error),

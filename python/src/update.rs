@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use cenote::drive::measure;
 use cenote::graph::SnapshotInfo;
+use cenote::report as page;
 use cenote::update::UpdateReport;
 use cenote::{Compact, Graph, Update, ValueType};
 use pyo3::prelude::*;
@@ -276,20 +277,27 @@ pub fn compact(
 
 /// Measures a drive and saves its profile. Returns it as JSON, and where it was saved.
 #[pyfunction]
-#[pyo3(signature = (path, quick=false, scratch=None, progress=None))]
+#[pyo3(signature = (path, quick=false, scratch=None, report=None, progress=None))]
 pub fn profile(
     py: Python<'_>,
     path: PathBuf,
     quick: bool,
     scratch: Option<u64>,
+    report: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<PathBuf>)> {
     let (call, started) = (Call::default(), Instant::now());
     call.wait(py, progress.as_ref(), || {
+        if let Some(page) = &report {
+            page::check(page, &[&path])?;
+        }
         let (profile, saved) = measure(&path, quick, scratch, &mut |done, total| {
             call.report(("measuring", done, Some(total), started.elapsed().as_secs_f64()));
             !call.is_cancelled()
         })?;
+        if let Some(page) = &report {
+            page::write(page, &[&path], &page::drive::page(&profile, None))?;
+        }
         Ok((json(&profile), saved))
     })
 }

@@ -1,6 +1,8 @@
 """Every source of edges makes the graph that a file of the same edges makes."""
 
+import json
 import os
+import re
 from pathlib import Path
 
 import networkx as nx
@@ -185,6 +187,18 @@ def test_vertices_may_have_no_edge():
     for wrong in [[1, "a"], [-1], [1.5]]:
         with pytest.raises(cenote.InvalidInput, match="vertices: expected"):
             cenote.import_graph([(1, 2)], "i.cenote", vertices=wrong)
+
+
+def test_the_report_of_an_import_has_its_figures_and_replaces_no_input():
+    Path("edges.txt").write_text("1 2\n2 3\n")
+    found = cenote.import_graph("edges.txt", "g.cenote", report="import.html")
+    page = Path("import.html").read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    assert data["result"] | found == data["result"]
+    for wrong in ["import.txt", "edges.txt", "g.cenote"]:
+        with pytest.raises(cenote.InvalidInput, match=wrong):
+            cenote.import_graph("edges.txt", "h.cenote", report=wrong)
+    assert not Path("h.cenote").exists()
 
 
 def test_options_of_an_import_reach_the_library():

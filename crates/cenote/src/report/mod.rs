@@ -4,7 +4,8 @@
 //! - `html`, `chart`, `axis`, `markup`: draw it; [`format`](mod@format): numbers and times as text
 //! - [`Sampler`]: what the process reads and holds over time
 //! - [`Machine`]: what it runs on
-//! - [`WorkRecorder`], [`work`]: imports and merges
+//! - [`WorkRecorder`], [`work`]: what reads and writes files, over time
+//! - [`import`]: the page of an import
 //! - [`drive`]: the page of a drive's profile
 //! - [`write()`]: a page as a file
 
@@ -13,6 +14,7 @@ mod chart;
 pub mod drive;
 pub mod format;
 mod html;
+pub mod import;
 mod machine;
 mod markup;
 pub mod page;

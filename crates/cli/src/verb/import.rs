@@ -3,19 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use cenote::Import;
 use cenote::import::{Format, Header, IdKind, ImportError, ImportReport, InputSpec};
 use cenote::memory::{self, MemorySize};
-use cenote::report::page::Figure;
-use cenote::report::work::{self, Told};
+use cenote::report::import::Summary;
 use cenote::report::{self, WorkRecorder};
-use cenote::run::degrees_picture;
 use cenote::tiers::kept;
 use cenote::tiers::spec::TierArg;
-use cenote::{Graph, Import};
 use cenote_store::format::FREE_SPACE_MAX;
 use cenote_store::{Codec, HubNeighboursChoice, Order, ValueType, WeightType};
 use clap::builder::TypedValueParser;
-use serde::Serialize;
 
 use crate::args::{Report, ReportArgs, Threads, command_line};
 use crate::cancel::{Guard, cancelled};
@@ -154,16 +151,6 @@ pub struct Args {
     report: Report,
 }
 
-/// The report.
-#[derive(Debug, Serialize)]
-struct Summary<'a> {
-    out: &'a Path,
-    #[serde(flatten)]
-    report: &'a ImportReport,
-    peak_rss_bytes: u64,
-    memory_budget_bytes: usize,
-}
-
 /// Imports the graph and prints the report.
 pub fn run(args: &Args) -> Result<Outcome> {
     let guard = Guard::new(&args.out);
@@ -186,7 +173,8 @@ pub fn run(args: &Args) -> Result<Outcome> {
         memory_budget_bytes,
     };
     if let Some((recorder, path)) = recorder.zip(args.page.report.as_ref()) {
-        report::write(path, &args.files(), &page(recorder, &summary)?)?;
+        let page = report::import::page(recorder, &summary, Some(command_line()))?;
+        report::write(path, &args.files(), &page)?;
     }
     if args.report.json {
         output::json(&summary)?;
@@ -227,43 +215,6 @@ pub(super) fn with_flags(error: ImportError) -> anyhow::Error {
 /// A share of a page that may stay free.
 pub fn free_space() -> impl TypedValueParser<Value = u32> {
     clap::value_parser!(u32).range(0..=i64::from(FREE_SPACE_MAX))
-}
-
-/// The report to look at.
-fn page(recorder: WorkRecorder, summary: &Summary<'_>) -> Result<report::Page> {
-    let work = recorder.stop(summary.out)?;
-    let imported = summary.report;
-    let per_second = imported.input_edges as f64 / imported.seconds.max(1e-9);
-    let figures = vec![
-        Figure::new(
-            "Edges",
-            count(imported.edges),
-            format!("{} vertices", count(imported.vertices)),
-        ),
-        Figure::new(
-            "Edges per second",
-            report::format::Unit::PerSecond.text(per_second),
-            "of the input",
-        ),
-        Figure::new(
-            "Written",
-            size(imported.output_bytes),
-            format!("from {} of input", size(imported.input_bytes)),
-        ),
-    ];
-    let graph = Graph::options().migration(false).open(summary.out)?;
-    let told = Told {
-        title: "Import".to_owned(),
-        subject: summary.out.display().to_string(),
-        command: Some(command_line()),
-        figures,
-        threads: imported.threads,
-        memory_bytes: summary.memory_budget_bytes as u64,
-        peak_bytes: summary.peak_rss_bytes,
-        pictures: degrees_picture(graph.stored())?.into_iter().collect(),
-        report: serde_json::to_value(summary)?,
-    };
-    Ok(work::page(&work, told))
 }
 
 impl Args {
