@@ -198,19 +198,40 @@ impl Best {
     /// Processes the next entries of the list. Of neighbours of one class the first stays.
     #[inline]
     pub fn take(&mut self, targets: &[VertexId], classes: &Classes) {
+        self.count(targets);
+        // Nearly all entries end here, so their cache misses overlap.
+        let mut least = self.best[HUB_NEIGHBOURS - 1].0;
         for &target in targets {
-            if target == self.vertex || self.last == Some(target) {
-                continue;
-            }
-            self.last = Some(target);
-            self.others = (self.others + 1).min(HUB_NEIGHBOURS + 1);
             let class = classes.of(target);
-            if class > self.best[HUB_NEIGHBOURS - 1].0 {
-                let place = self.best.iter().take_while(|best| best.0 >= class).count();
-                self.best[place..].rotate_right(1);
-                self.best[place] = (class, target);
+            if class > least {
+                least = self.insert(class, target);
             }
         }
+    }
+
+    /// Counts the neighbours among the next entries, as far as the number matters.
+    #[inline]
+    fn count(&mut self, targets: &[VertexId]) {
+        for &target in targets {
+            if self.others > HUB_NEIGHBOURS {
+                return;
+            }
+            if target != self.vertex && self.last != Some(target) {
+                (self.last, self.others) = (Some(target), self.others + 1);
+            }
+        }
+    }
+
+    /// Inserts an entry of a higher class than the last of the best, unless it repeats one of them
+    /// or is the vertex itself. Returns the class of the last.
+    #[inline(never)]
+    fn insert(&mut self, class: i16, target: VertexId) -> i16 {
+        if target != self.vertex && self.best.iter().all(|best| best.1 != target) {
+            let place = self.best.iter().take_while(|best| best.0 >= class).count();
+            self.best[place..].rotate_right(1);
+            self.best[place] = (class, target);
+        }
+        self.best[HUB_NEIGHBOURS - 1].0
     }
 
     pub fn finish(self) -> HubNeighbours {
