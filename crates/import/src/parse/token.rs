@@ -12,8 +12,42 @@ pub(crate) fn is_separator(byte: u8) -> bool {
 }
 
 /// Parses digits at the front. Returns the value and the number of digits, `None` above 2^64 - 1.
-#[inline]
+#[inline(always)]
 pub(crate) fn digits(bytes: &[u8]) -> Option<(u64, usize)> {
+    if let Some(word) = bytes.first_chunk::<8>() {
+        let (value, len) = digits_of_word(u64::from_le_bytes(*word));
+        if len < 8 {
+            return Some((value, len));
+        }
+    }
+    many_digits(bytes)
+}
+
+/// The value and the number of the digits at the front of eight bytes, of which the lowest is the
+/// first.
+#[inline(always)]
+fn digits_of_word(word: u64) -> (u64, usize) {
+    const TENS: u64 = 10 << 8 | 1;
+    const HUNDREDS: u64 = 100 << 16 | 1;
+    const TEN_THOUSANDS: u64 = 10_000 << 32 | 1;
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let digits = word ^ (EACH * 0x30);
+    // The lowest byte above 9 has its highest bit set; a carry reaches only bytes above it.
+    let others = (digits.wrapping_add(EACH * 0x76) | digits) & (EACH * 0x80);
+    if others & 0x80 != 0 {
+        return (0, 0);
+    }
+    let len = others.trailing_zeros() / 8;
+    // Zeros move in below, as leading digits.
+    let digits = digits << (64 - 8 * len);
+    let pairs = (digits & (EACH * 0x0f)).wrapping_mul(TENS) >> 8;
+    let fours = (pairs & 0x00ff_00ff_00ff_00ff).wrapping_mul(HUNDREDS) >> 16;
+    let eight = (fours & 0x0000_ffff_0000_ffff).wrapping_mul(TEN_THOUSANDS) >> 32;
+    (eight, len as usize)
+}
+
+/// [`digits`] for numbers of eight digits or more, and near the end of a block.
+fn many_digits(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     let mut len = 0;
     // 18 digits never overflow.
@@ -135,6 +169,31 @@ pub(crate) fn is_blank_or_comment(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_are_those_of_the_standard_parser() {
+        let numbers = (0..20).flat_map(|zeros| {
+            let power = 10u64.pow(zeros);
+            [power - 1, power, power + 1, power / 3, power.wrapping_mul(7)]
+        });
+        for number in numbers.chain([u64::MAX]) {
+            for lead in ["", "0", "000000000000"] {
+                // Every byte may follow, at every distance from the end.
+                for next in (0..=255u8).filter(|byte| !byte.is_ascii_digit()) {
+                    for room in [0, 1, 8] {
+                        let text = format!("{lead}{number}");
+                        let mut bytes = text.clone().into_bytes();
+                        bytes.push(next);
+                        bytes.extend(std::iter::repeat_n(b'9', room));
+                        assert_eq!(digits(&bytes), Some((number, text.len())), "{bytes:?}");
+                    }
+                }
+            }
+        }
+        assert_eq!(digits(b"18446744073709551616 "), None);
+        assert_eq!(digits(b""), Some((0, 0)));
+        assert_eq!(digits(b"12345678"), Some((12_345_678, 8)));
+    }
 
     #[test]
     fn integers_are_digits_below_two_to_the_64() {
