@@ -4,6 +4,7 @@
 //! number and knows its first line, so that the first of several faults in the input is reported,
 //! whatever the timing.
 
+mod group;
 mod reader;
 
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
-use self::reader::{ReadTotals, Reader};
+use self::group::RowGroup;
+use self::reader::Reader;
 use crate::budget::{Budget, Held};
 use crate::config::Input;
 use crate::error::{ImportError, Result};
@@ -32,6 +34,8 @@ pub(super) struct Block<'a> {
     pub start: usize,
     pub end: usize,
     pub content: Content,
+    /// The row group whose rows the worker puts into `bytes`, one piece after the other.
+    group: Option<RowGroup<'a>>,
     /// Memory beyond the usual block size, for a long line.
     extra: Option<Held<'a>>,
 }
@@ -57,6 +61,8 @@ pub(super) struct Pass<'a> {
 pub(super) struct Meter {
     /// Bytes read, before decompression.
     read: Arc<AtomicU64>,
+    /// Those of them that the progress knows of.
+    reported: AtomicU64,
     /// Bytes decompressed and cut into blocks.
     unpacked: AtomicU64,
     parsed: AtomicU64,
@@ -72,9 +78,18 @@ impl Meter {
     }
 
     fn reset(&self) {
-        for count in [&*self.read, &self.unpacked, &self.parsed] {
+        for count in [&*self.read, &self.reported, &self.unpacked, &self.parsed] {
             count.store(0, Ordering::Relaxed);
         }
+    }
+}
+
+impl Pass<'_> {
+    /// Reports the bytes read since the last call.
+    fn report(&self) {
+        let read = self.meter.read.load(Ordering::Relaxed);
+        let reported = self.meter.reported.fetch_max(read, Ordering::Relaxed);
+        self.progress.advance(read.saturating_sub(reported));
     }
 }
 
@@ -166,7 +181,7 @@ pub(super) fn run<W: Worker>(
     let (full_in, full_out) = sync_channel(pass.workers);
     let full_out = Mutex::new(full_out);
     let mut outputs = Vec::new();
-    let read = std::thread::scope(|scope| {
+    let ends = std::thread::scope(|scope| {
         // Created in here, so that a panic of the reader ends the workers too.
         let reader = Reader::new(pass, full_in, free_out, &faults);
         let mut handles = Vec::new();
@@ -183,11 +198,10 @@ pub(super) fn run<W: Worker>(
             }
         }
         drop(free_in);
-        let read = reader.run();
+        let ends = reader.run();
         outputs.extend(handles.into_iter().filter_map(workers::join));
-        read
+        ends
     });
-    let ReadTotals { input_bytes, unpacked_bytes, ends } = read;
     if let Some((_, error)) = faults.first.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
@@ -195,6 +209,8 @@ pub(super) fn run<W: Worker>(
     for (input, end) in ends {
         end.check(&pass.inputs[input].name(), &totals[input])?;
     }
+    let [input_bytes, unpacked_bytes] =
+        [&*pass.meter.read, &pass.meter.unpacked].map(|count| count.load(Ordering::Relaxed));
     Ok(PassResult { outputs, totals, input_bytes, unpacked_bytes })
 }
 
@@ -243,9 +259,9 @@ fn work<'a, W: Worker>(
         let block = full.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(mut block) = block else { break };
         if let Some(sink) = worker.as_mut().filter(|_| !faults.before(block.sequence)) {
-            match parse_block(&block, sink, pass.directed) {
+            match parse_block(pass, &mut block, sink, faults) {
                 Ok(found) => add(totals, block.input, &found),
-                Err(fault) => faults.add(block.sequence, explain(fault, &block, pass.inputs)),
+                Err(error) => faults.add(block.sequence, error),
             }
             sink.end_block();
         }
@@ -264,35 +280,50 @@ fn add(totals: &Mutex<Vec<BlockStats>>, input: usize, found: &BlockStats) {
     totals.lock().unwrap_or_else(PoisonError::into_inner)[input].add(found);
 }
 
-fn explain(fault: Fault, block: &Block<'_>, inputs: &[Input<'_>]) -> PassError {
+/// Adds the input and the line to a fault of lines that begin with `first`.
+fn explain(fault: Fault, block: &Block<'_>, first: u64, inputs: &[Input<'_>]) -> PassError {
     let input = inputs[block.input].name();
     PassError::Import(match fault {
         Fault::NotInteger => return PassError::NotInteger,
         Fault::Import(error) => error,
         Fault::Line { line, expected, text } => {
-            ImportError::Line { input, line: block.first_line + line, expected, text }
+            ImportError::Line { input, line: first + line, expected, text }
         }
         Fault::Row { row, expected } => {
             let reason = format!("expected {expected}");
-            ImportError::Row { input, row: block.first_line + row, reason }
+            ImportError::Row { input, row: first + row, reason }
         }
         Fault::Token { expected } => {
             let reason = format!("expected {expected}");
-            ImportError::Row { input, row: block.first_line, reason }
+            ImportError::Row { input, row: first, reason }
         }
     })
 }
 
 fn parse_block<S: Sink>(
-    block: &Block<'_>,
+    pass: &Pass<'_>,
+    block: &mut Block<'_>,
     sink: &mut S,
-    directed: bool,
-) -> std::result::Result<BlockStats, Fault> {
-    let bytes = &block.bytes[block.start..block.end];
-    if block.content.is_text() {
-        require_line_ends(bytes, matches!(block.content, Content::Delimited(_)))?;
+    faults: &Faults,
+) -> std::result::Result<BlockStats, PassError> {
+    if let Some(group) = block.group.take() {
+        return group::parse(pass, &group, block, sink, faults);
     }
-    match &block.content {
+    let bytes = &block.bytes[block.start..block.end];
+    parse_content(bytes, &block.content, pass.directed, sink)
+        .map_err(|fault| explain(fault, block, block.first_line, pass.inputs))
+}
+
+fn parse_content<S: Sink>(
+    bytes: &[u8],
+    content: &Content,
+    directed: bool,
+    sink: &mut S,
+) -> std::result::Result<BlockStats, Fault> {
+    if content.is_text() {
+        require_line_ends(bytes, matches!(content, Content::Delimited(_)))?;
+    }
+    match content {
         Content::Edges => edges::parse(bytes, sink),
         Content::WeightedEdges(place) => weighted::parse(bytes, place, sink),
         Content::Vertices { only_ids } => edges::parse_vertices(bytes, *only_ids, sink),

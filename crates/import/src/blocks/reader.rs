@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
+use super::group::{self, RowGroup};
 use super::{Block, Faults, Pass, PassError};
 use crate::budget::Held;
 use crate::config::{Format, Input, InputSpec};
@@ -23,15 +24,8 @@ pub(super) struct Reader<'p, 'a> {
     faults: &'p Faults,
     sequence: u64,
     read: Arc<AtomicU64>,
-    reported: u64,
     ends: Vec<(usize, End)>,
     spare: Vec<Vec<u8>>,
-}
-
-pub(super) struct ReadTotals {
-    pub input_bytes: u64,
-    pub unpacked_bytes: u64,
-    pub ends: Vec<(usize, End)>,
 }
 
 enum Stop {
@@ -71,14 +65,14 @@ impl<'p, 'a> Reader<'p, 'a> {
             faults,
             sequence: 1,
             read: Arc::clone(&pass.meter.read),
-            reported: 0,
             ends: Vec::new(),
             spare: Vec::new(),
         }
     }
 
-    /// Reads all inputs, then closes the channel to the workers.
-    pub fn run(mut self) -> ReadTotals {
+    /// Reads all inputs, then closes the channel to the workers. Returns what the ends of inputs
+    /// are checked against.
+    pub fn run(mut self) -> Vec<(usize, End)> {
         for (place, input) in self.pass.inputs.iter().enumerate() {
             match self.read_input(place, input) {
                 Ok(()) => {}
@@ -89,9 +83,8 @@ impl<'p, 'a> Reader<'p, 'a> {
                 Err(Stop::Elsewhere) => break,
             }
         }
-        self.report();
-        let (input_bytes, unpacked_bytes) = (self.read.load(Ordering::Relaxed), self.unpacked());
-        ReadTotals { input_bytes, unpacked_bytes, ends: self.ends }
+        self.pass.report();
+        self.ends
     }
 
     fn read_input(&mut self, place: usize, input: &'a Input<'a>) -> Step<()> {
@@ -128,23 +121,26 @@ impl<'p, 'a> Reader<'p, 'a> {
         let columns =
             columns::open(spec, self.pass.weights, (self.pass.budget, &self.pass.meter.pages))?;
         let content = self.rows_content(columns.names());
+        let file = Arc::new(group::File::new(columns));
         let mut row = 1;
-        for group in 0..columns.groups() {
-            let mut group = columns.group(group)?;
-            loop {
-                let mut buffer = self.take()?;
-                buffer.clear();
-                let rows = group.fill(&mut buffer, self.pass.block_bytes, row)?;
-                if rows == 0 {
-                    self.give_back(buffer);
-                    break;
-                }
-                let end = buffer.len();
-                self.count(end);
-                self.send(input, row, buffer, 0..end, content.clone(), None)?;
-                row += rows;
-            }
-            self.read.fetch_add(columns.group_bytes(), Ordering::Relaxed);
+        for index in 0..file.columns.groups() {
+            let group = RowGroup { file: Arc::clone(&file), index };
+            let bytes = self.take()?;
+            let (start, end, content) = (0, 0, content.clone());
+            let (sequence, first_line) = (self.next_sequence(), row);
+            let (group, extra) = (Some(group), None);
+            self.send_block(Block {
+                input,
+                sequence,
+                first_line,
+                bytes,
+                start,
+                end,
+                content,
+                group,
+                extra,
+            })?;
+            row += file.columns.group_rows(index);
         }
         Ok(())
     }
@@ -370,11 +366,6 @@ impl<'p, 'a> Reader<'p, 'a> {
         self.pass.meter.unpacked.fetch_add(unpacked as u64, Ordering::Relaxed);
     }
 
-    fn report(&mut self) {
-        let read = self.read.load(Ordering::Relaxed);
-        self.pass.progress.advance(read - std::mem::replace(&mut self.reported, read));
-    }
-
     /// An empty buffer; waits until a worker returns one.
     fn take(&mut self) -> Step<Vec<u8>> {
         if self.faults.any() {
@@ -383,7 +374,7 @@ impl<'p, 'a> Reader<'p, 'a> {
         if self.pass.progress.cancelled() {
             return Err(ImportError::Cancelled.into());
         }
-        self.report();
+        self.pass.report();
         match self.spare.pop() {
             Some(buffer) => Ok(buffer),
             None => self.free.recv().map_err(|_| Stop::Elsewhere),
@@ -406,10 +397,18 @@ impl<'p, 'a> Reader<'p, 'a> {
         content: Content,
         extra: Option<Held<'a>>,
     ) -> Step<()> {
-        let sequence = self.sequence;
+        let sequence = self.next_sequence();
+        let (start, end, group) = (range.start, range.end, None);
+        let block = Block { input, sequence, first_line, bytes, start, end, content, group, extra };
+        self.send_block(block)
+    }
+
+    fn next_sequence(&mut self) -> u64 {
         self.sequence += 1;
-        let (start, end) = (range.start, range.end);
-        let block = Block { input, sequence, first_line, bytes, start, end, content, extra };
+        self.sequence - 1
+    }
+
+    fn send_block(&self, block: Block<'a>) -> Step<()> {
         self.full.send(block).map_err(|_| Stop::Elsewhere)
     }
 }

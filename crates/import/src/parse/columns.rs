@@ -25,6 +25,7 @@ use crate::rows::{Chunk, IdColumn, WrongRow};
 use cenote_store::WeightType;
 
 const BATCH: usize = 4096;
+const WHAT: &str = "pages of a Parquet file";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -35,7 +36,7 @@ enum Kind {
 }
 
 pub(crate) struct Columns<'a> {
-    file: File,
+    file: Arc<File>,
     metadata: ParquetMetaData,
     name: String,
     /// Source, target and, if weights are imported, weight.
@@ -80,6 +81,7 @@ pub(crate) fn open<'a>(
         places.push(place);
         kinds.push(weight_kind_of(&schema.column(place)).map_err(refuse)?);
     }
+    let file = Arc::new(file);
     Ok(Columns { file, metadata, name, places, kinds, weights, bytes, budget, page_bytes })
 }
 
@@ -130,7 +132,13 @@ impl<'a> Columns<'a> {
         self.bytes / self.groups().max(1) as u64
     }
 
-    pub fn group(&self, index: usize) -> Result<Group<'_, 'a>> {
+    /// Rows of a row group.
+    pub fn group_rows(&self, index: usize) -> u64 {
+        self.metadata.row_group(index).num_rows().max(0) as u64
+    }
+
+    /// A row group, whose pages may take the `share`-th part of the remaining memory.
+    pub fn group(&self, index: usize, share: usize) -> Result<Group<'_, 'a>> {
         let group = self.metadata.row_group(index);
         let (mut columns, mut row_bytes) = (Vec::new(), 24);
         for (&place, &kind) in self.places.iter().zip(&self.kinds) {
@@ -143,13 +151,13 @@ impl<'a> Columns<'a> {
             let pages = SerializedPageReader::new(Arc::new(pages), column, rows, None);
             let reader =
                 get_column_reader(column.column_descr_ptr(), Box::new(pages.map_err(wrap)?));
-            let held = self.budget.hold(0, "pages of a Parquet file")?;
+            let held = self.budget.hold(0, WHAT)?;
             columns.push(Column { reader, kind, memory, held });
             if kind == Kind::Text {
                 row_bytes += column.uncompressed_size().max(0) as usize / rows.max(1);
             }
         }
-        Ok(Group { file: self, columns, row_bytes, chunk: None })
+        Ok(Group { file: self, columns, row_bytes, share, chunk: None })
     }
 }
 
@@ -165,6 +173,7 @@ pub(crate) struct Group<'f, 'a> {
     /// Source, target and, if weights are imported, weight.
     columns: Vec<Column<'a>>,
     row_bytes: usize,
+    share: usize,
     chunk: Option<Chunk<ByteArray>>,
 }
 
@@ -220,17 +229,35 @@ impl Group<'_, '_> {
         row: u64,
         load: impl FnOnce(&mut Column<'_>) -> std::result::Result<T, Unread>,
     ) -> Result<T> {
-        let (name, free) = (&self.file.name, self.file.budget.free());
+        let (name, free) = (&self.file.name, self.file.budget.free() / self.share);
         let column = &mut self.columns[which];
         column.memory.begin(free + column.held.bytes());
         let loaded = load(column);
         let bytes = column.memory.refused().unwrap_or_else(|| column.memory.bytes());
         self.file.page_bytes.fetch_max(bytes * self.file.places.len(), Ordering::Relaxed);
-        column.held.resize(bytes, "pages of a Parquet file")?;
+        if column.memory.refused().is_some() {
+            // More than the share of the free memory, if not more than all of it.
+            return Err(self.refused(which, bytes));
+        }
+        let column = &mut self.columns[which];
+        column.held.resize(bytes, WHAT)?;
         loaded.map_err(|unread| match unread {
             Unread::Row(wrong) => wrong_row(name, row, wrong),
             Unread::Parquet(error) => broken(name, &error),
         })
+    }
+}
+
+impl Group<'_, '_> {
+    /// The error of pages of a column that need too many bytes.
+    fn refused(&self, which: usize, bytes: usize) -> ImportError {
+        let budget = self.file.budget;
+        let needed = budget.used() - self.columns[which].held.bytes() + bytes;
+        ImportError::Memory {
+            given: budget.limit(),
+            needed: needed.max(budget.limit()),
+            what: WHAT,
+        }
     }
 }
 

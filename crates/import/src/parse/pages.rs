@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -13,9 +14,11 @@ use parquet::file::reader::{ChunkReader, Length};
 const SIZES_BYTES_MAX: usize = 3 * (1 + 5);
 const DICTIONARY_PAGE: u64 = 2;
 
-/// The pages of a column chunk, with their memory.
+/// The pages of a column chunk, with their memory. Workers share the file, and read it at places of
+/// their own.
 pub(super) struct Pages {
-    file: File,
+    file: Arc<File>,
+    bytes: u64,
     memory: Memory,
 }
 
@@ -36,10 +39,11 @@ struct State {
 }
 
 impl Pages {
-    pub fn new(file: &File, are_texts: bool) -> io::Result<Self> {
+    pub fn new(file: &Arc<File>, are_texts: bool) -> io::Result<Self> {
         let (limit, refused, dictionary, last, earlier) = (0, None, 0, 0, 0);
         let state = State { limit, refused, are_texts, dictionary, last, earlier };
-        Ok(Self { file: file.try_clone()?, memory: Memory(Arc::new(Mutex::new(state))) })
+        let (file, bytes) = (Arc::clone(file), file.metadata()?.len());
+        Ok(Self { file, bytes, memory: Memory(Arc::new(Mutex::new(state))) })
     }
 
     pub fn memory(&self) -> Memory {
@@ -91,7 +95,7 @@ impl State {
 
 impl Length for Pages {
     fn len(&self) -> u64 {
-        Length::len(&self.file)
+        self.bytes
     }
 }
 
@@ -99,18 +103,37 @@ impl ChunkReader for Pages {
     type T = HeaderReader;
 
     fn get_read(&self, start: u64) -> Result<HeaderReader> {
-        let inner = self.file.get_read(start)?;
+        let inner = BufReader::new(At { file: Arc::clone(&self.file), offset: start });
         Ok(HeaderReader { inner, seen: Vec::new(), memory: Some(self.memory.clone()) })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        self.file.get_bytes(start, length)
+        if start.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, start)?;
+        Ok(bytes.into())
+    }
+}
+
+/// Reads a file from a place on.
+struct At {
+    file: Arc<File>,
+    offset: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
     }
 }
 
 /// Reads the header of a page, and fails if the page is too large.
 pub(super) struct HeaderReader {
-    inner: BufReader<File>,
+    inner: BufReader<At>,
     seen: Vec<u8>,
     /// `Some` until the sizes of the page are known.
     memory: Option<Memory>,

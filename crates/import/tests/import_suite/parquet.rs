@@ -150,3 +150,55 @@ fn long_names_are_read_a_few_at_a_time() {
     let report = report.unwrap();
     assert_eq!((report.vertices, report.input_edges), (7, 2000));
 }
+
+#[test]
+fn row_groups_are_decoded_side_by_side_as_far_as_their_pages_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |i: u32| format!("{:060000}", i % 11);
+    let group = |first: u32| {
+        [1, 3].map(|step| Column::Text((first..first + 150).map(|i| name(i * step)).collect()))
+    };
+    let groups: Vec<_> = (0..6).map(|at| group(at * 150).into()).collect();
+    let spec = file(&folder, "a.parquet", &parquet(NAMES, plain(1 << 30), &groups));
+    let out = folder.path().join("g");
+    let run = |threads, memory_bytes| {
+        let ids = cenote_import::IdKind::String;
+        let config = directed().memory_bytes(memory_bytes).ids(ids).threads(threads);
+        import(std::slice::from_ref(&spec), &out, &config.overwrite(true), &NoProgress)
+    };
+    // Pages of 18 MB: what suffices for one group suffices for any threads.
+    let Err(ImportError::Memory { needed, .. }) = run(1, 17 << 20) else { panic!("refused") };
+    let mut known: Option<Vec<u8>> = None;
+    for (threads, memory_bytes) in [(1, needed), (4, needed + (8 << 20)), (4, 512 << 20)] {
+        let report = run(threads, memory_bytes).unwrap();
+        assert_eq!((report.vertices, report.input_edges), (11, 900));
+        assert!(report.peak_memory_bytes <= memory_bytes as u64);
+        let graph = std::fs::read(&out).unwrap();
+        assert!(*known.get_or_insert_with(|| graph.clone()) == graph, "{threads} threads");
+    }
+}
+
+#[test]
+fn the_first_of_the_wrong_rows_is_named_whichever_group_is_decoded_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = "message m { required int64 a; required int64 b; }";
+    let group = |at: i64| {
+        // The first wrong group is long and its wrong row comes last.
+        let rows = if at == 2 { 50_000 } else { 100 };
+        let mut ids: Vec<i64> = (0..rows).collect();
+        if at >= 2 {
+            ids[rows as usize - 1] = -1 - at;
+        }
+        vec![Column::I64((0..rows).collect()), Column::I64(ids)]
+    };
+    let groups: Vec<_> = (0..8).map(group).collect();
+    let bytes = parquet(schema, WriterProperties::default(), &groups);
+    let spec = file(&folder, "a.parquet", &bytes);
+    for threads in [1, 2, 5] {
+        let config = directed().threads(threads);
+        let error =
+            import(std::slice::from_ref(&spec), &folder.path().join("g"), &config, &NoProgress);
+        let message = error.unwrap_err().to_string();
+        assert!(message.contains("row 50200:") && message.contains("-3"), "{message}");
+    }
+}
