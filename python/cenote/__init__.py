@@ -9,7 +9,7 @@
 
 from . import errors
 from ._cenote import Strings, __version__
-from ._components import components
+from ._components import components, degrees
 from ._features import Features
 from ._graph import Edges, Graph, Sample, open
 from ._import import import_graph
@@ -21,13 +21,16 @@ from ._results import (
     Bfs,
     Communities,
     Components,
+    Degrees,
     Dfs,
     Kcore,
     Labels,
     Lcc,
     LexicographicDfs,
     Mis,
+    Msf,
     PageRank,
+    Ppr,
     Reach,
     Result,
     Sssp,
@@ -61,6 +64,7 @@ __all__ = [
     "Communities",
     "Components",
     "CorruptGraph",
+    "Degrees",
     "DeviceError",
     "Dfs",
     "Edges",
@@ -76,7 +80,9 @@ __all__ = [
     "LexicographicDfs",
     "MemoryBudget",
     "Mis",
+    "Msf",
     "PageRank",
+    "Ppr",
     "Progress",
     "Reach",
     "Result",
@@ -95,6 +101,7 @@ __all__ = [
     "check",
     "compact",
     "components",
+    "degrees",
     "errors",
     "import_graph",
     "open",

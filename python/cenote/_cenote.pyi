@@ -21,6 +21,7 @@ __all__ = [
     "check",
     "compact",
     "components",
+    "degrees",
     "import_graph",
     "pool_replay",
     "profile",
@@ -191,6 +192,11 @@ def import_graph(
     progress: _Listener | None = None,
 ) -> str: ...
 def components(
+    inputs: list[tuple[str, Any]],
+    options: dict[str, Any],
+    progress: _Listener | None = None,
+) -> Answer: ...
+def degrees(
     inputs: list[tuple[str, Any]],
     options: dict[str, Any],
     progress: _Listener | None = None,

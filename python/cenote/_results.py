@@ -226,6 +226,28 @@ class Communities(Labels):
         return int(self.summary["communities"])
 
 
+class Degrees(Result):
+    """Degrees."""
+
+    @property
+    def degrees(self) -> NDArray[np.uint64]:
+        """The number of edges of each vertex; on a directed graph the sum of both degrees."""
+        if "degree" in self.columns:
+            return self["degree"]
+        total: NDArray[np.uint64] = self["out_degree"] + self["in_degree"]
+        return total
+
+    @property
+    def out_degrees(self) -> NDArray[np.uint64]:
+        """The edges that leave each vertex; as `degrees` on an undirected graph."""
+        return self["degree" if "degree" in self.columns else "out_degree"]
+
+    @property
+    def in_degrees(self) -> NDArray[np.uint64]:
+        """The edges that lead to each vertex; as `degrees` on an undirected graph."""
+        return self["degree" if "degree" in self.columns else "in_degree"]
+
+
 class Dfs(Result):
     """What a pseudo-DFS reached."""
 
@@ -291,12 +313,56 @@ class Mis(Result):
         return int(self.summary["size"])
 
 
+class Msf(Result):
+    """The edges of a minimum spanning forest: a row each, not one for each vertex."""
+
+    @property
+    def sources(self) -> NDArray[np.uint32]:
+        """The end with the smaller id of each edge, by the number of the vertex."""
+        return self["source"]
+
+    @property
+    def targets(self) -> NDArray[np.uint32]:
+        """The end with the larger id."""
+        return self["target"]
+
+    @property
+    def weights(self) -> NDArray[Any]:
+        """The weight of each edge: `float64`, or an integer where weights are integers."""
+        return self["weight"]
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights."""
+        weight: float = self.summary["weight"]
+        return weight
+
+
 class PageRank(Result):
     """Ranks."""
 
     @property
     def ranks(self) -> NDArray[np.float64]:
         """The rank of each vertex; they sum to 1."""
+        return self["rank"]
+
+
+class Ppr(Result):
+    """Vertices of highest personalised PageRank: rows by seed, highest rank first."""
+
+    @property
+    def seeds(self) -> NDArray[np.uint32]:
+        """The seed of each row, by the number of the vertex."""
+        return self["seed"]
+
+    @property
+    def vertices(self) -> NDArray[np.uint32]:
+        """The vertex of each row, by its number."""
+        return self["vertex"]
+
+    @property
+    def ranks(self) -> NDArray[np.float64]:
+        """The rank of each row."""
         return self["rank"]
 
 

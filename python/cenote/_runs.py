@@ -121,6 +121,18 @@ class Runs:
         """
         return _results.Communities(self._run("cdlp", options, iterations=iterations))
 
+    def degrees(self, **options: Unpack[RunOptions]) -> _results.Degrees:
+        """Degrees: the number of edges of every vertex.
+
+        `Graph.degree` returns those of given vertices, or of one direction.
+
+        Example:
+            >>> found = g.degrees()
+            >>> found.out_degrees.sum() == found.in_degrees.sum() == g.edges
+            np.True_
+        """
+        return _results.Degrees(self._run("degrees", options))
+
     def dfs(
         self,
         source: VertexId | None = None,
@@ -203,6 +215,22 @@ class Runs:
         """
         return _results.Mis(self._run("mis", options, seed=seed))
 
+    def msf(self, **options: Unpack[RunOptions]) -> _results.Msf:
+        """A minimum spanning forest of an undirected graph; an edge without a weight weighs 1.
+
+        The answer is a table of edges: `source`, `target`, `weight`, by ascending ids.
+
+        Raises:
+            Unsupported: the graph is directed.
+
+        Example:
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     forest = friends.msf()
+            >>> forest.to_arrow().to_pylist()[0]
+            {'source': 'ada', 'target': 'bob', 'weight': 1}
+        """
+        return _results.Msf(self._run("msf", options))
+
     def pagerank(
         self,
         *,
@@ -237,6 +265,42 @@ class Runs:
             variant=variant,
         )
         return _results.PageRank(self._run("pagerank", options, **own))
+
+    def ppr(
+        self,
+        seeds: VertexIds | None = None,
+        *,
+        seeds_file: PathLike | None = None,
+        top_k: int = 10,
+        damping: float = 0.85,
+        tolerance: float = 1e-5,
+        **options: Unpack[RunOptions],
+    ) -> _results.Ppr:
+        """Personalised PageRank of many seeds side by side: the highest ranks of each.
+
+        The answer is a table of `seed`, `vertex`, `rank`. No rank is above the exact one;
+        `summary["error_max"]` is the most by which any is below it.
+
+        Args:
+            seeds: ids [the vertex of largest degree].
+            seeds_file: a file of ids, one a line.
+            top_k: vertices of highest rank for each seed.
+            damping: probability to follow an edge.
+            tolerance: on an undirected graph, a rank is too low by at most this times the degree of
+                its vertex. A smaller one takes longer, and more memory.
+            options: see `RunOptions`.
+
+        Example:
+            >>> near = g.ppr(["bash", "apt"], top_k=3, memory="256MiB")
+            >>> near.to_arrow()["vertex"].to_pylist()[0]
+            'apt'
+            >>> len(near)
+            6
+        """
+        own = given(
+            seeds=seeds, seeds_file=seeds_file, top_k=top_k, damping=damping, tolerance=tolerance
+        )
+        return _results.Ppr(self._run("ppr", options, **own))
 
     def reach(
         self,

@@ -25,7 +25,7 @@ const NO_VERTEX: VertexId = VertexId::MAX;
 /// An answer of any algorithm.
 pub trait AnyAnswer: Send + Sync {
     fn algorithm(&self) -> &'static str;
-    /// Number of vertices with the deleted ones.
+    /// Number of vertices with the deleted ones, or of rows that are not vertices.
     fn vertices(&self) -> usize;
     /// The user's ids, by vertex.
     fn ids(&self) -> Result<IdList, Failure>;
@@ -50,7 +50,7 @@ where
     }
 
     fn vertices(&self) -> usize {
-        self.graph().vertices()
+        A::rows(self).map_or(self.graph().vertices(), |rows| rows.count as usize)
     }
 
     fn ids(&self) -> Result<IdList, Failure> {
@@ -70,7 +70,8 @@ where
     }
 
     fn columns(&self) -> Vec<&'static str> {
-        A::columns(self).iter().map(Column::name).collect()
+        let key = A::rows(self).map(|rows| rows.key);
+        key.into_iter().chain(A::columns(self).iter().map(Column::name)).collect()
     }
 
     fn write(&self, path: PathBuf) -> Result<u64, Error> {
@@ -88,13 +89,17 @@ where
         if let Some(slice) = A::slice(&self, column) {
             return Some(Array::of(slice, Arc::clone(&self) as _));
         }
-        let vertices = 0..self.graph().vertices() as VertexId;
+        let vertices = 0..self.vertices() as VertexId;
+        if let Some(rows) = A::rows(&self).filter(|rows| rows.key == column) {
+            return Some(Array::of_u32(vertices.map(rows.vertex).collect()));
+        }
         let columns = A::columns(&self);
         let found = columns.into_iter().find(|found| found.name() == column)?;
         Some(match found {
             Column::Count(_, get) => {
                 Array::of_u64(vertices.map(|v| get(v).unwrap_or(u64::MAX)).collect())
             }
+            Column::Signed(_, get) => Array::of_i64(vertices.map(get).collect()),
             Column::Vertex(_, get) => {
                 Array::of_u32(vertices.map(|v| get(v).unwrap_or(NO_VERTEX)).collect())
             }
@@ -155,7 +160,7 @@ impl PyAnswer {
         self.answer.columns()
     }
 
-    /// Number of vertices with the deleted ones: the length of each column.
+    /// The length of each column: the number of vertices with the deleted ones, or of rows.
     fn __len__(&self) -> usize {
         self.answer.vertices()
     }

@@ -5,7 +5,7 @@
 //! - `import`, `batches`: imports of files and of Python objects
 //! - `visit`: passes over lists in batches
 //! - `features`: files of features
-//! - `components`: components straight from edges
+//! - `components`: components and degrees straight from edges
 //! - `update`: changes, snapshots, compaction, check, profiles of drives
 //! - `replay`: page loads through the buffer pool and through tiers
 //! - `call`: long calls without the interpreter's lock, ended by Ctrl-C
@@ -42,6 +42,7 @@ fn _cenote(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<visit::PyPass>()?;
     module.add_function(wrap_pyfunction!(import::import_graph, module)?)?;
     module.add_function(wrap_pyfunction!(components::components, module)?)?;
+    module.add_function(wrap_pyfunction!(components::degrees, module)?)?;
     module.add_function(wrap_pyfunction!(update::check, module)?)?;
     module.add_function(wrap_pyfunction!(update::compact, module)?)?;
     module.add_function(wrap_pyfunction!(update::profile, module)?)?;

@@ -5,8 +5,8 @@ use cenote::algo::pagerank::Variant;
 use cenote::algo::sssp::Distances;
 use cenote::algo::walk::DeadEnds;
 use cenote::algorithm::{
-    Betweenness, Bfs, Cdlp, Kcore, Lcc, LexicographicDfs, Mis, PageRank, PseudoDfs, Reach, Scc,
-    Sssp, StartsAt, Triangles, Walk, Wcc,
+    Betweenness, Bfs, Cdlp, Degrees, Kcore, Lcc, LexicographicDfs, Mis, Msf, PageRank, Ppr,
+    PseudoDfs, Reach, Scc, Sssp, StartsAt, Triangles, Walk, Wcc,
 };
 use cenote::run::{Algorithm, Run};
 use cenote::{MemorySize, Strategy};
@@ -241,6 +241,20 @@ impl Options for Cdlp {
     }
 }
 
+impl Options for Degrees {
+    fn set<'g>(_: Run<'g, Self>, _: &str, _: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(None)
+    }
+
+    fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
+        match column {
+            "degree" | "out_degree" => Some(Slice::U64(output.out_degrees())),
+            "in_degree" => output.in_degrees().map(Slice::U64),
+            _ => None,
+        }
+    }
+}
+
 impl Options for Kcore {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
         Ok(if name == "k" { Some(run.k(value.extract()?)) } else { None })
@@ -263,6 +277,12 @@ impl Options for Mis {
     }
 }
 
+impl Options for Msf {
+    fn set<'g>(_: Run<'g, Self>, _: &str, _: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(None)
+    }
+}
+
 impl Options for PageRank {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
         let variants = [("standard", Variant::Standard), ("cave", Variant::Cave)];
@@ -279,6 +299,19 @@ impl Options for PageRank {
 
     fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
         (column == "rank").then(|| Slice::F64(output.ranks()))
+    }
+}
+
+impl Options for Ppr {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(Some(match name {
+            "seeds" => id_texts(value)?.iter().fold(run, |run, id| run.seed(id)),
+            "seeds_file" => run.seeds_file(value.extract::<std::path::PathBuf>()?),
+            "top_k" => run.top_k(value.extract()?),
+            "damping" => run.damping(value.extract()?),
+            "tolerance" => run.tolerance(value.extract()?),
+            _ => return Ok(None),
+        }))
     }
 }
 

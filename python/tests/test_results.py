@@ -136,6 +136,7 @@ RUNS = {
     "betweenness": {"source": [3, 10]},
     "bfs": {"source": 10, "parents": True},
     "cdlp": {},
+    "degrees": {},
     "dfs": {"source": 10},
     "kcore": {},
     "lcc": {},
@@ -167,6 +168,20 @@ def test_arrays_and_tables_of_every_run_agree(name, graph, request):
                 assert value == missing or value != value
             else:
                 assert other == (ids[value] if column in VERTICES else value)
+
+
+def test_an_answer_of_edges_has_a_row_for_each(undirected):
+    forest = undirected.msf()
+    table, ids = forest.to_arrow(), undirected.wcc().ids()
+    assert table.column_names == forest.columns == ["source", "target", "weight"]
+    assert len(forest) == len(table) == forest.summary["edges"] == forest.weight
+    assert table["source"].to_pylist() == [ids[v] for v in forest.sources]
+    assert table["target"].to_pylist() == [ids[v] for v in forest.targets]
+    assert set(forest.weights.tolist()) == {1}
+    rows = list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
+    assert rows == sorted(rows)
+    forest.to_csv("forest.csv")
+    forest.report("forest.html")
 
 
 def test_a_report_has_the_figures_of_its_result(folder, packages):

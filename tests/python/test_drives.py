@@ -79,9 +79,10 @@ def test_every_policy_serves_a_graph(cenote, graph, policy):
 
 
 @pytest.mark.parametrize("run", [
-    ["betweenness", "--samples", 3], ["bfs"], ["cdlp"], ["dfs"], ["kcore"], ["lcc"], ["mis"],
-    ["pagerank"], ["reach", "--source", 1, "--target", 9], ["scc"], ["sssp", "--source", 1],
-    ["triangles"], ["walk", "--walkers", 200, "--out", "walks.txt"], ["wcc"],
+    ["betweenness", "--samples", 3], ["bfs"], ["cdlp"], ["degrees"], ["dfs"], ["kcore"], ["lcc"],
+    ["mis"], ["msf"], ["pagerank"], ["ppr", "--seed", 1, "--seed", 5],
+    ["reach", "--source", 1, "--target", 9], ["scc"], ["sssp", "--source", 1], ["triangles"],
+    ["walk", "--walkers", 200, "--out", "walks.txt"], ["wcc"],
 ], ids=lambda run: run[0])
 def test_every_algorithm_answers_as_on_one_drive(cenote, run):
     made = nx.gnm_random_graph(3_000, 30_000, seed=2, directed=run[0] == "scc")
@@ -89,7 +90,7 @@ def test_every_algorithm_answers_as_on_one_drive(cenote, run):
     frame["weight"] = np.arange(len(frame)) % 17 + 1
     frame.to_csv(cenote.folder / "edges.csv", index=False)
     flags = ["--directed", "--in-edges"] if run[0] == "scc" else []
-    flags += ["--weights", "u32"] if run[0] == "sssp" else []
+    flags += ["--weights", "u32"] if run[0] in {"sssp", "msf"} else []
     for folder in ["fast", "mid", "slow"]:
         (cenote.folder / folder).mkdir()
     tiers = ["--tier", "fast=fast:128KiB", *TIERS[2:], "--tier-policy", "tlru"]

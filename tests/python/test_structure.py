@@ -5,6 +5,7 @@ import itertools
 import igraph
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse.csgraph as csgraph
 
@@ -72,6 +73,52 @@ def test_core_numbers_equal_networkx_and_igraph(imported):
     summary, members = imported.run("kcore", "--k", k, "--verify")
     np.testing.assert_array_equal(members["member"], (table["core"] >= k).astype(int))
     assert summary["result"]["members"] == members["member"].sum()
+
+
+def test_degrees_equal_networkx(imported):
+    summary, table = imported.run("degrees", "--verify")
+    kind = nx.DiGraph if imported.directed else nx.Graph
+    graph = nx.from_scipy_sparse_array(imported.matrix, create_using=kind)
+    ways = {"out_degree": graph.out_degree, "in_degree": graph.in_degree} if imported.directed \
+        else {"degree": graph.degree}
+    assert list(table.columns) == ["vertex", *ways]
+    for column, degree in ways.items():
+        np.testing.assert_array_equal(table[column], [degree[v] for v in range(len(table))])
+    result = summary["result"]
+    assert result["isolated"] == sum(1 for _ in nx.isolates(graph))
+    assert result["mean"] == pytest.approx(2 * graph.number_of_edges() / len(graph))
+    highest = max(degree for _, degree in graph.degree)
+    assert result["top"][0]["degree"] == highest
+
+
+@pytest.mark.parametrize("kind", ["u32", "i64", "f64"])
+def test_a_minimum_spanning_forest_equals_networkx_and_scipy(cenote, kind):
+    made = nx.gnm_random_graph(600, 1500, seed=4)
+    for number, (source, target) in enumerate(made.edges()):
+        weight = (number * 7919) % 101
+        weights = {"u32": weight, "i64": weight - 50, "f64": weight / 8}
+        made[source][target]["weight"] = weights[kind]
+    rows = ["source,target,weight", *(f"{u},{v},{w}" for u, v, w in made.edges(data="weight"))]
+    (cenote.folder / "edges.csv").write_text("\n".join(rows) + "\n")
+    cenote("import", "edges.csv", "--weights", kind, "--out", "graph.cenote")
+    expected = nx.minimum_spanning_tree(made)
+    for out in ["forest.csv", "forest.parquet", "forest.npy"]:
+        found = cenote.json("run", "msf", "graph.cenote", "--out", out, "--verify")["result"]
+        path = cenote.folder / out
+        read = {"csv": pd.read_csv, "parquet": pd.read_parquet}
+        table = pd.DataFrame(np.load(path)) if out.endswith("npy") else read[path.suffix[1:]](path)
+        assert list(table.columns) == ["source", "target", "weight"]
+        assert found["edges"] == len(table) == expected.number_of_edges()
+        assert found["weight"] == pytest.approx(expected.size("weight"))
+        assert table["weight"].sum() == pytest.approx(expected.size("weight"))
+        assert (table["source"] < table["target"]).all()
+        assert table[["source", "target"]].apply(tuple, axis=1).is_monotonic_increasing
+        for source, target, weight in table.itertuples(index=False):
+            assert made[source][target]["weight"] == weight
+        ids = sorted(v for v in made if made.degree[v])
+        forest = nx.Graph(list(zip(table["source"], table["target"], strict=True)))
+        assert nx.is_forest(forest)
+        assert found["components"] == nx.number_connected_components(made.subgraph(ids))
 
 
 def test_an_empty_core_is_an_answer_of_no(cenote):

@@ -4,11 +4,14 @@
 //! - [`betweenness`]: betweenness centrality from given sources
 //! - [`bfs`]: breadth-first search: levels and parents
 //! - [`cdlp`]: communities by label propagation
+//! - [`degrees`]: the number of edges of every vertex
 //! - [`dfs`]: depth-first search: parallel pseudo-DFS, and in lexicographic order
 //! - [`kcore`]: core numbers
 //! - [`lcc`]: local clustering coefficient
 //! - [`mis`]: a maximal independent set
+//! - [`msf`]: a minimum spanning forest
 //! - [`pagerank`]: PageRank by power iteration
+//! - [`ppr`]: personalised PageRank of many seeds side by side
 //! - [`reach`]: whether vertices can be reached
 //! - [`scc`]: strongly connected components
 //! - [`triangles`]: triangles of the graph, and of each vertex
@@ -21,6 +24,7 @@
 pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;
+pub mod degrees;
 pub mod dfs;
 mod estimate;
 mod groups;
@@ -28,9 +32,11 @@ pub mod kcore;
 pub mod lcc;
 pub mod mis;
 pub mod mix;
+pub mod msf;
 mod neighbourhood;
 pub mod pagerank;
 mod plain;
+pub mod ppr;
 mod ranks;
 pub mod reach;
 mod report;

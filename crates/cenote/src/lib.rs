@@ -13,7 +13,8 @@
 //! - [`features`]: rows of numbers for vertices, in a file beside the graph
 //! - [`report`]: reports to look at
 //! - [`Import`], [`import`]: builds graph files from edges
-//! - [`Components`], [`components`]: components straight from edges, without a graph file
+//! - [`Components`], [`Degrees`], [`straight`]: components and degrees straight from edges, without
+//!   a graph file
 //! - [`tiers`]: a graph over several devices
 //! - [`Update`], [`update`]: changes of a stored graph
 //! - [`Compact`], [`compact`]: rewrites a graph that was changed
@@ -21,6 +22,7 @@
 pub mod algorithm;
 pub mod compact;
 pub mod components;
+pub mod degrees;
 pub mod drive;
 pub mod error;
 pub mod export;
@@ -33,6 +35,7 @@ pub mod memory;
 pub mod output;
 pub mod report;
 pub mod run;
+pub mod straight;
 pub mod tiers;
 pub mod update;
 mod watch;
@@ -42,6 +45,7 @@ pub use cenote_engine as engine;
 pub use cenote_store::{Direction, Id, IdRef, Op, Value, ValueType, VertexId, Weight};
 pub use compact::Compact;
 pub use components::Components;
+pub use degrees::Degrees;
 pub use drive::Warning;
 pub use engine::Strategy;
 pub use error::{Error, Result};

@@ -61,7 +61,10 @@ pub mod workspace;
 pub use arrow::ArrowBatches;
 /// The crate of [`ArrowBatches`], in the version that it uses.
 pub use arrow_array;
-pub use components::{Components, ComponentsConfig, VertexIds, components};
+pub use components::{
+    Components, ComponentsConfig, EdgeDegrees, EdgeDegreesConfig, PassStats, VertexIds, components,
+    edge_degrees,
+};
 pub use config::{Format, Header, IdKind, ImportConfig, Input, InputSpec, THREADS_MAX};
 
 pub use each::{VisitEdge, for_each_edge};

@@ -345,12 +345,8 @@ impl Graph {
         direction: Direction,
         out: &mut dyn FnMut(VertexId, &[u64]),
     ) -> Result<()> {
-        let kind = match direction {
-            Direction::In if self.is_directed() => SectionKind::InDegrees,
-            _ => SectionKind::OutDegrees,
-        };
         let Some(lists) = self.adjacency(direction) else { return Ok(()) };
-        let Some(&section) = self.committed().fresh(kind) else {
+        let Some(&section) = self.committed().fresh(self.degrees_kind(direction)) else {
             return self.degrees_from_lists(direction, out);
         };
         let mut reader = DegreeReader::new(&self.pages, section, Ahead::FAR)?;
@@ -377,6 +373,21 @@ impl Graph {
             out(base, &merged);
         }
         Ok(())
+    }
+
+    /// Pages that [`Graph::degrees`] reads for a direction: those of degrees, or of lists where the
+    /// degrees are missing or stale. 0 for a direction that the graph does not have.
+    pub fn degree_pages(&self, direction: Direction) -> u64 {
+        let Some(lists) = self.adjacency(direction) else { return 0 };
+        let kind = self.degrees_kind(direction);
+        self.committed().fresh(kind).map_or(lists.pages(), |section| section.pages)
+    }
+
+    fn degrees_kind(&self, direction: Direction) -> SectionKind {
+        match direction {
+            Direction::In if self.is_directed() => SectionKind::InDegrees,
+            _ => SectionKind::OutDegrees,
+        }
     }
 
     /// [`Graph::degrees`] by a pass over the lists.

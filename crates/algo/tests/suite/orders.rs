@@ -15,12 +15,14 @@ use cenote_algo::dfs::lexicographic::{self, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
 use cenote_algo::kcore::{self, KcoreConfig};
 use cenote_algo::mis::{self, MisConfig};
+use cenote_algo::msf::{self, Total};
 use cenote_algo::pagerank::{self, PageRankConfig};
+use cenote_algo::ppr::{self, PprConfig};
 use cenote_algo::reach::{self, ReachConfig};
 use cenote_algo::sssp::{self, SsspConfig};
 use cenote_algo::triangles::{self, TrianglesConfig};
 use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig};
-use cenote_algo::{AlgoError, Result, lcc, scc, wcc};
+use cenote_algo::{AlgoError, Result, degrees, lcc, scc, wcc};
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
 use cenote_engine::{EngineConfig, EngineError, Graph, Order};
@@ -68,7 +70,7 @@ fn inverse(table: &[u32]) -> Vec<u32> {
 }
 
 /// The weight of an edge between two ids, the same both ways; many are equal and some are 0.
-fn weight(kind: WeightType, a: u32, b: u32) -> Weight {
+pub fn weight(kind: WeightType, a: u32, b: u32) -> Weight {
     let number = (a.min(b) * 31 + a.max(b) * 17) % 7;
     match kind {
         WeightType::F32 => Weight::F32(number as f32 / 4.0),
@@ -79,7 +81,12 @@ fn weight(kind: WeightType, a: u32, b: u32) -> Weight {
 }
 
 /// A graph in an order and a codec, perhaps with weights (then without in-edges).
-fn stored(plain: &Plain, order: Order, codec: Codec, weights: Option<WeightType>) -> Arc<Graph> {
+pub fn stored(
+    plain: &Plain,
+    order: Order,
+    codec: Codec,
+    weights: Option<WeightType>,
+) -> Arc<Graph> {
     let vertex_of = vertex_of(plain, order);
     let rank_of = inverse(&vertex_of);
     let model = Preset::by_name("optane-p4800x").unwrap().model();
@@ -200,6 +207,15 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
         answer.extend([found.communities, found.largest, case.id_if(found.largest_label)]);
         Ok(answer)
     }),
+    ("degrees", |case| {
+        let found = degrees::run(&case.graph, case.config())?;
+        degrees::verify(&case.graph, &found)?;
+        let mut answer = case.each(|v| found.out_degree(v));
+        answer.extend(case.each(|v| found.in_degree(v)));
+        answer.extend([found.entries, found.isolated]);
+        answer.extend(found.top(7).into_iter().flat_map(|(v, degree)| [case.id(v), degree]));
+        Ok(answer)
+    }),
     ("dfs", |case| {
         let config = PseudoDfsConfig::default();
         let found = pseudo::run(&case.graph, case.config(), &config)?;
@@ -230,10 +246,31 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
         mis::verify(&case.graph, &config, &found)?;
         Ok(case.each(|v| u64::from(found.contains(v))))
     }),
+    ("msf", |case| {
+        let found = msf::run(&case.graph, case.config())?;
+        msf::verify(&case.graph, &found)?;
+        let total = match found.total {
+            Total::Integer(weight) => weight as u64,
+            Total::Float(weight) => weight.to_bits(),
+        };
+        let edges = found.edges().flat_map(|edge| {
+            [case.id(edge.source), case.id(edge.target), edge.weight.to_f64().to_bits()]
+        });
+        Ok(edges.chain([found.components, total]).collect())
+    }),
     ("pagerank", |case| pagerank_of(case, PageRankConfig::default())),
     ("pagerank, personalised", |case| {
         let personalize = case.some(3);
         pagerank_of(case, PageRankConfig::default().iterations(4).personalize(personalize))
+    }),
+    ("ppr", |case| {
+        let config = PprConfig::default().seeds(case.some(4)).top_k(6).tolerance(1e-4);
+        let found = ppr::run(&case.graph, case.config(), &config)?;
+        ppr::verify(&case.graph, &config, &found)?;
+        let rows = found.rows.iter();
+        let rows =
+            rows.flat_map(|row| [case.id(row.seed), case.id(row.vertex), row.rank.to_bits()]);
+        Ok(rows.chain(found.unsettled.iter().map(|mass| mass.to_bits())).collect())
     }),
     ("reach", |case| {
         let config = ReachConfig::default().source(None).targets(case.some(6));

@@ -48,13 +48,16 @@ mod betweenness;
 mod bfs;
 mod cdlp;
 mod components;
+mod degrees;
 mod dfs;
 mod earlier;
 mod ends;
 mod kcore;
 mod lcc;
 mod mis;
+mod msf;
 mod pagerank;
+mod ppr;
 mod reach;
 mod sssp;
 mod target;
@@ -65,11 +68,14 @@ pub use self::betweenness::{Betweenness, BetweennessSummary};
 pub use self::bfs::{Bfs, BfsSummary};
 pub use self::cdlp::{Cdlp, CdlpSummary};
 pub use self::components::{Scc, SccSummary, Wcc, WccSince, WccSummary};
+pub use self::degrees::{Degree, Degrees, DegreesSummary};
 pub use self::dfs::{DfsOrder, DfsSummary, LexicographicDfs, PseudoDfs};
 pub use self::kcore::{Kcore, KcoreSummary, Shell};
 pub use self::lcc::{Lcc, LccSummary};
 pub use self::mis::{Mis, MisSummary};
+pub use self::msf::{Msf, MsfSummary};
 pub use self::pagerank::{PageRank, PageRankSummary};
+pub use self::ppr::{Ppr, PprSummary};
 pub use self::reach::{Reach, ReachSummary};
 pub use self::sssp::{Sssp, SsspSummary, TargetDistance};
 pub use self::target::Target;
@@ -84,7 +90,7 @@ use crate::graph::Graph;
 use crate::run::Run;
 
 /// How many vertices of largest value a summary names.
-const TOP: usize = 10;
+pub(crate) const TOP: usize = 10;
 
 impl Graph {
     /// Betweenness centrality from given sources.
@@ -100,6 +106,12 @@ impl Graph {
     /// Communities by label propagation (LDBC Graphalytics).
     pub fn cdlp(&self) -> Run<'_, Cdlp> {
         Run::new(self, Cdlp::default())
+    }
+
+    /// Degrees of all vertices, as a run: written, estimated and verified as those of other
+    /// algorithms. [`Graph::degrees`] returns those of one direction.
+    pub fn count_degrees(&self) -> Run<'_, Degrees> {
+        Run::new(self, Degrees)
     }
 
     /// Pseudo-DFS: which vertices can be reached.
@@ -127,9 +139,19 @@ impl Graph {
         Run::new(self, Mis::default())
     }
 
+    /// A minimum spanning forest.
+    pub fn msf(&self) -> Run<'_, Msf> {
+        Run::new(self, Msf)
+    }
+
     /// PageRank by power iteration.
     pub fn pagerank(&self) -> Run<'_, PageRank> {
         Run::new(self, PageRank::default())
+    }
+
+    /// Personalised PageRank of many seeds: the vertices of highest rank of each.
+    pub fn ppr(&self) -> Run<'_, Ppr> {
+        Run::new(self, Ppr::default())
     }
 
     /// Whether vertices can be reached.

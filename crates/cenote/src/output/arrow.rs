@@ -7,13 +7,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::builder::{LargeStringBuilder, UInt64Builder};
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, RecordBatchReader, UInt64Array};
+use arrow_array::{
+    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchReader, UInt64Array,
+};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use cenote_engine::VertexId;
 use cenote_store::superblock::IdKind;
 use cenote_store::{IdRef, IdTable, Ids, StoreError};
 
-use super::table::{BATCH, Column};
+use super::table::{self, BATCH, Column};
 use crate::error::{Error, Result};
 use crate::run::{Algorithm, Answer};
 
@@ -56,7 +58,45 @@ impl IdBuilder {
     }
 }
 
-/// The values of all vertices in batches of 65,536 rows, by ascending id. If a column holds
+/// The fields of a table: the ids, then the columns.
+pub(crate) fn fields_of(key: &str, ids: IdKind, columns: &[Column<'_>]) -> Vec<Field> {
+    let field = |column: &Column<'_>| {
+        let (kind, nullable) = match column {
+            Column::Count(..) => (DataType::UInt64, true),
+            Column::Signed(..) => (DataType::Int64, false),
+            Column::Vertex(..) => (IdBuilder::data_type(ids), true),
+            Column::Real(..) => (DataType::Float64, false),
+            Column::Measure(..) => (DataType::Float64, true),
+        };
+        Field::new(column.name(), kind, nullable)
+    };
+    let key = Field::new(key, IdBuilder::data_type(ids), false);
+    std::iter::once(key).chain(columns.iter().map(field)).collect()
+}
+
+/// The values of a column for some vertices, or rows.
+pub(crate) fn array_of<'n>(
+    column: Column<'_>,
+    vertices: &[VertexId],
+    ids: IdKind,
+    name_of: impl Fn(VertexId) -> IdRef<'n>,
+) -> ArrayRef {
+    let vertices = vertices.iter().copied();
+    match column {
+        Column::Count(_, get) => Arc::new(vertices.map(get).collect::<UInt64Array>()),
+        Column::Signed(_, get) => Arc::new(Int64Array::from_iter_values(vertices.map(get))),
+        Column::Vertex(_, get) => {
+            let mut names = IdBuilder::new(ids);
+            vertices.for_each(|v| names.push(get(v).map(&name_of)));
+            names.finish()
+        }
+        Column::Real(_, get) => Arc::new(Float64Array::from_iter_values(vertices.map(get))),
+        Column::Measure(_, get) => Arc::new(vertices.map(get).collect::<Float64Array>()),
+    }
+}
+
+/// The values of all vertices in batches of 65,536 rows, by ascending id, or the rows of an answer
+/// that has others. If a column holds
 /// vertices, the ids of all vertices are in memory.
 pub struct Batches<A: Algorithm> {
     answer: Arc<Answer<A>>,
@@ -84,48 +124,33 @@ impl<A: Algorithm> Batches<A> {
         if columns.is_empty() {
             return Err(Error::InvalidInput(format!("{} has no value per vertex", A::NAME)));
         }
-        let field = |column: &Column<'_>| {
-            let (kind, nullable) = match column {
-                Column::Count(..) => (DataType::UInt64, true),
-                Column::Vertex(..) => (IdBuilder::data_type(ids.kind()), true),
-                Column::Real(..) => (DataType::Float64, false),
-                Column::Measure(..) => (DataType::Float64, true),
-            };
-            Field::new(column.name(), kind, nullable)
-        };
-        let vertex = Field::new("vertex", IdBuilder::data_type(ids.kind()), false);
-        let fields: Vec<Field> = std::iter::once(vertex).chain(columns.iter().map(field)).collect();
+        let rows = A::rows(&answer);
+        let key = rows.as_ref().map_or(table::VERTEX, |rows| rows.key);
+        let fields = fields_of(key, ids.kind(), &columns);
         let has_vertices = columns.iter().any(|column| matches!(column, Column::Vertex(..)));
-        let names = if has_vertices { Some(ids.load()?) } else { None };
+        let names = if has_vertices || rows.is_some() { Some(ids.load()?) } else { None };
+        let end = rows.map_or(ids.vertices() as VertexId, |rows| rows.count);
         drop(columns);
-        let end = ids.vertices() as VertexId;
         Ok(Self { answer, schema: Arc::new(Schema::new(fields)), ids, names, next: 0, end })
     }
 
     fn batch(&self, ranks: std::ops::Range<VertexId>) -> Result<RecordBatch> {
         let mut ids = IdBuilder::new(self.ids.kind());
-        let mut vertices = Vec::with_capacity(ranks.len());
-        self.ids.for_each(ranks, |vertex, id| {
-            ids.push(Some(id));
-            vertices.push(vertex);
-            Ok::<_, StoreError>(())
-        })?;
-        let vertices = || vertices.iter().copied();
+        let name_of = |v| self.names.as_ref().expect("loaded for columns of vertices").get(v);
+        let mut rows = Vec::with_capacity(ranks.len());
+        if let Some(listed) = A::rows(&self.answer) {
+            ranks.clone().for_each(|row| ids.push(Some(name_of((listed.vertex)(row)))));
+            rows.extend(ranks);
+        } else {
+            self.ids.for_each(ranks, |vertex, id| {
+                ids.push(Some(id));
+                rows.push(vertex);
+                Ok::<_, StoreError>(())
+            })?;
+        }
         let mut arrays = vec![ids.finish()];
         for column in A::columns(&self.answer) {
-            arrays.push(match column {
-                Column::Count(_, get) => Arc::new(vertices().map(get).collect::<UInt64Array>()),
-                Column::Vertex(_, get) => {
-                    let names = self.names.as_ref().expect("loaded for columns of vertices");
-                    let mut ids = IdBuilder::new(self.ids.kind());
-                    vertices().for_each(|v| ids.push(get(v).map(|v| names.get(v))));
-                    ids.finish()
-                }
-                Column::Real(_, get) => {
-                    Arc::new(Float64Array::from_iter_values(vertices().map(get))) as ArrayRef
-                }
-                Column::Measure(_, get) => Arc::new(vertices().map(get).collect::<Float64Array>()),
-            });
+            arrays.push(array_of(column, &rows, self.ids.kind(), name_of));
         }
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
         Ok(batch.expect("the columns are those of the schema"))

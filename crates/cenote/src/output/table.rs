@@ -1,7 +1,8 @@
 //! The values of all vertices in a file, keyed by the user's ids: Parquet, CSV or npy.
 //!
-//! Columns: `vertex`, then the algorithm's. A missing value (the level of an unreached vertex) is
-//! null in Parquet, empty in CSV and -1 in npy (NaN in columns of floats).
+//! Columns: `vertex`, then the algorithm's. An answer whose rows are not vertices, such as edges,
+//! names the first column itself ([`Listed`]). A missing value (the level of an unreached vertex)
+//! is null in Parquet, empty in CSV and -1 in npy (NaN in columns of floats).
 
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
@@ -31,10 +32,26 @@ pub(crate) const BATCH: u32 = 1 << 16;
 
 type Get<'a, T> = Box<dyn Fn(VertexId) -> T + 'a>;
 
+/// The first column of a table of all vertices.
+pub(crate) const VERTEX: &str = "vertex";
+
+/// The rows of an answer that has not one for each vertex, but a list of its own. Its columns are
+/// those of the row with a number, not of a vertex.
+pub struct Listed<'a> {
+    /// The name of the first column, which holds a vertex.
+    pub key: &'static str,
+    /// How many rows there are.
+    pub count: u32,
+    /// The vertex of each row.
+    pub vertex: Get<'a, VertexId>,
+}
+
 /// A column of values.
 pub enum Column<'a> {
     /// Optional integers.
     Count(&'static str, Get<'a, Option<u64>>),
+    /// Integers below zero, too.
+    Signed(&'static str, Get<'a, i64>),
     /// Optional vertices, written as the user's ids.
     Vertex(&'static str, Get<'a, Option<VertexId>>),
     /// Floating-point numbers.
@@ -47,6 +64,11 @@ impl<'a> Column<'a> {
     /// Optional integers.
     pub fn count(name: &'static str, get: impl Fn(VertexId) -> Option<u64> + 'a) -> Self {
         Column::Count(name, Box::new(get))
+    }
+
+    /// Integers below zero, too.
+    pub fn signed(name: &'static str, get: impl Fn(VertexId) -> i64 + 'a) -> Self {
+        Column::Signed(name, Box::new(get))
     }
 
     /// Optional vertices, written as the user's ids.
@@ -68,6 +90,7 @@ impl<'a> Column<'a> {
     pub fn name(&self) -> &'static str {
         match self {
             Column::Count(name, _)
+            | Column::Signed(name, _)
             | Column::Vertex(name, _)
             | Column::Real(name, _)
             | Column::Measure(name, _) => name,
@@ -111,6 +134,11 @@ fn writer_of(path: &Path) -> Result<Format> {
 
 /// The vertices that a table has rows of, by the ascending order of their ids.
 pub trait Rows {
+    /// The name of the first column.
+    fn key(&self) -> &'static str {
+        VERTEX
+    }
+
     /// The kind of the ids.
     fn kind(&self) -> IdKind;
 
@@ -163,22 +191,66 @@ impl Rows for OfGraph {
     }
 }
 
-/// Writes the columns for every vertex, in a Parquet file with the metadata; the format is the
-/// extension of `path`, CSV for a stream without one. Returns the bytes written.
+/// The rows of a list of its own.
+struct OfList<'a> {
+    kind: IdKind,
+    listed: Listed<'a>,
+    names: IdTable,
+}
+
+impl Rows for OfList<'_> {
+    fn key(&self) -> &'static str {
+        self.listed.key
+    }
+
+    fn kind(&self) -> IdKind {
+        self.kind
+    }
+
+    fn end(&self) -> VertexId {
+        self.listed.count
+    }
+
+    fn count(&self) -> u64 {
+        self.listed.count.into()
+    }
+
+    fn for_each(
+        &self,
+        rows: Range<VertexId>,
+        visit: &mut dyn FnMut(VertexId, IdRef<'_>) -> Written,
+    ) -> Written {
+        rows.into_iter().try_for_each(|row| visit(row, self.names.get((self.listed.vertex)(row))))
+    }
+
+    fn name_of(&self, v: VertexId) -> IdRef<'_> {
+        self.names.get(v)
+    }
+}
+
+/// Writes the columns for every vertex, or those of a list of rows, in a Parquet file with the
+/// metadata; the format is the extension of `path`, CSV for a stream without one. Returns the bytes
+/// written.
 pub fn write(
     path: &Path,
     inputs: &[impl AsRef<Path>],
     graph: &StoredGraph,
-    (columns, metadata): (&[Column<'_>], Vec<(&'static str, String)>),
+    (listed, columns, metadata): (Option<Listed<'_>>, &[Column<'_>], Vec<(&'static str, String)>),
     watch: &Watch,
 ) -> Result<u64> {
     let ids = graph.ids()?;
+    let check = || watch.check();
+    if let Some(listed) = listed {
+        let rows = OfList { kind: ids.kind(), listed, names: ids.load()? };
+        let table = Table { rows: &rows, columns, metadata, check: &check };
+        return write_rows(path, inputs, &table);
+    }
     // In memory, because columns of vertices are looked up in random order.
     let names = match columns.iter().any(|column| matches!(column, Column::Vertex(..))) {
         true => Some(ids.load()?),
         false => None,
     };
-    let (rows, check) = (OfGraph { ids, names }, || watch.check());
+    let rows = OfGraph { ids, names };
     write_rows(path, inputs, &Table { rows: &rows, columns, metadata, check: &check })
 }
 
@@ -242,13 +314,14 @@ impl Table<'_> {
 
 fn write_csv(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
     let mut csv = csv::Writer::from_writer(BufWriter::with_capacity(1 << 20, file));
-    csv.write_field("vertex")?;
+    csv.write_field(table.rows.key())?;
     csv.write_record(table.columns.iter().map(Column::name))?;
     for batch in table.batches() {
         table.rows.for_each(batch?, &mut |v, id| -> Written {
             csv.write_field(id.to_string())?;
             csv.write_record(table.columns.iter().map(|column| match column {
                 Column::Count(_, get) => get(v).map_or(String::new(), |n| n.to_string()),
+                Column::Signed(_, get) => get(v).to_string(),
                 Column::Vertex(_, get) => {
                     get(v).map_or(String::new(), |v| table.name_of(v).to_string())
                 }
@@ -267,34 +340,7 @@ fn write_csv(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
 
 fn write_parquet(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
     let names = table.rows.kind() == IdKind::Strings;
-    let id_column = |name, repetition| {
-        let (physical, logical) = if names {
-            (PhysicalType::BYTE_ARRAY, LogicalType::String)
-        } else {
-            let unsigned = LogicalType::integer(64, false);
-            (PhysicalType::INT64, unsigned)
-        };
-        Type::primitive_type_builder(name, physical)
-            .with_logical_type(Some(logical))
-            .with_repetition(repetition)
-            .build()
-    };
-    let mut fields = vec![Arc::new(id_column("vertex", Repetition::REQUIRED)?)];
-    for column in table.columns {
-        fields.push(Arc::new(match column {
-            Column::Count(name, _) => Type::primitive_type_builder(name, PhysicalType::INT64)
-                .with_repetition(Repetition::OPTIONAL)
-                .build()?,
-            Column::Vertex(name, _) => id_column(name, Repetition::OPTIONAL)?,
-            Column::Real(name, _) => Type::primitive_type_builder(name, PhysicalType::DOUBLE)
-                .with_repetition(Repetition::REQUIRED)
-                .build()?,
-            Column::Measure(name, _) => Type::primitive_type_builder(name, PhysicalType::DOUBLE)
-                .with_repetition(Repetition::OPTIONAL)
-                .build()?,
-        }));
-    }
-    let schema = Type::group_type_builder("result").with_fields(fields).build()?;
+    let schema = parquet_schema(table, names)?;
     let mut writer =
         SerializedFileWriter::new(file, Arc::new(schema), Arc::new(WriterProperties::default()))?;
     for (key, value) in &table.metadata {
@@ -320,6 +366,13 @@ fn write_parquet(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
                     vertices().for_each(|v| values.push(get(v).map(IdRef::Integer)));
                     values.write(&mut group, true)?;
                 }
+                Column::Signed(_, get) => {
+                    let mut values = IdValues::new(false);
+                    // Parquet's integers are signed.
+                    let bits = |v| Some(IdRef::Integer(get(v).cast_unsigned()));
+                    vertices().for_each(|v| values.push(bits(v)));
+                    values.write(&mut group, false)?;
+                }
                 Column::Vertex(_, get) => {
                     let mut values = IdValues::new(names);
                     vertices().for_each(|v| values.push(get(v).map(|v| table.name_of(v))));
@@ -334,6 +387,35 @@ fn write_parquet(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
         group.close()?;
     }
     Ok(writer.into_inner()?)
+}
+
+/// The schema of a table, whose ids are names or integers.
+fn parquet_schema(table: &Table<'_>, names: bool) -> Written<Type> {
+    let typed = |name, physical, repetition| {
+        Type::primitive_type_builder(name, physical).with_repetition(repetition)
+    };
+    let id_column = |name, repetition| {
+        let (physical, logical) = if names {
+            (PhysicalType::BYTE_ARRAY, LogicalType::String)
+        } else {
+            (PhysicalType::INT64, LogicalType::integer(64, false))
+        };
+        typed(name, physical, repetition).with_logical_type(Some(logical))
+    };
+    let (required, optional) = (Repetition::REQUIRED, Repetition::OPTIONAL);
+    let (whole, real) = (PhysicalType::INT64, PhysicalType::DOUBLE);
+    let mut fields = vec![Arc::new(id_column(table.rows.key(), required).build()?)];
+    for column in table.columns {
+        let field = match column {
+            Column::Count(name, _) => typed(name, whole, optional),
+            Column::Signed(name, _) => typed(name, whole, required),
+            Column::Vertex(name, _) => id_column(name, optional),
+            Column::Real(name, _) => typed(name, real, required),
+            Column::Measure(name, _) => typed(name, real, optional),
+        };
+        fields.push(Arc::new(field.build()?));
+    }
+    Ok(Type::group_type_builder("result").with_fields(fields).build()?)
 }
 
 /// Writes a column of numbers, with nulls if it is optional.
@@ -395,14 +477,15 @@ impl IdValues {
 // ------------------------------------------------------------------------------------------------
 // npy
 
-/// Writes a structured array: the vertex as `u64`, other columns as `i64` or `f64`.
+/// Writes a structured array: the first column as `u64`, other columns as `i64` or `f64`.
 fn write_npy(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
     let fields = table.columns.iter().map(|column| {
         let code =
             if matches!(column, Column::Real(..) | Column::Measure(..)) { "<f8" } else { "<i8" };
         format!(", ('{}', '{code}')", column.name())
     });
-    let dtype = DType::parse(&format!("[('vertex', '<u8'){}]", fields.collect::<String>()))?;
+    let dtype =
+        DType::parse(&format!("[('{}', '<u8'){}]", table.rows.key(), fields.collect::<String>()))?;
     let file = WriteOptions::new_header_only()
         .shape(&[table.rows.count()])
         .dtype(dtype)
@@ -415,6 +498,7 @@ fn write_npy(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
             for column in table.columns {
                 rows.write_all(&match column {
                     Column::Count(_, get) => get(v).map_or(-1, u64::cast_signed).to_le_bytes(),
+                    Column::Signed(_, get) => get(v).to_le_bytes(),
                     Column::Vertex(_, get) => {
                         get(v).map_or(-1, |v| integer(table.name_of(v)).cast_signed()).to_le_bytes()
                     }

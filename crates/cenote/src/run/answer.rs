@@ -107,8 +107,10 @@ impl<A: Algorithm> Answer<A> {
     pub fn page(&self) -> Result<crate::report::Page> {
         let columns = A::columns(&self.output);
         let (graph, watch) = (&*self.graph, &self.watch);
-        let pictures = picture::pictures(&columns, graph, self.stats.memory_budget_bytes, watch)?;
-        let fingerprint = picture::fingerprint(&columns, graph, watch)?;
+        let rows = A::rows(&self.output).map(|rows| rows.count);
+        let values = picture::Values { graph, rows, watch };
+        let pictures = picture::pictures(&columns, &values, self.stats.memory_budget_bytes)?;
+        let fingerprint = picture::fingerprint(&columns, &values)?;
         let superblock = graph.superblock();
         let mut facts: Vec<(String, String)> = Vec::new();
         let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
@@ -174,7 +176,13 @@ impl<A: Algorithm> Answer<A> {
             return Err(crate::Error::input(path, reason));
         }
         let metadata = A::metadata(&self.output, &self.graph, self.file.as_deref());
-        table::write(path, &self.inputs, &self.graph, (&columns, metadata), &self.watch)
+        table::write(
+            path,
+            &self.inputs,
+            &self.graph,
+            (A::rows(&self.output), &columns, metadata),
+            &self.watch,
+        )
     }
 
     /// As [`write`](Self::write), unless the algorithm itself has written its output.

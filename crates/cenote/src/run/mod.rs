@@ -37,7 +37,7 @@ use crate::graph::{Graph, StoredGraph};
 use crate::keys::Keys;
 use crate::memory::{MemorySize, half_of_machine, threads_default};
 use crate::output;
-pub use crate::output::table::Column;
+pub use crate::output::table::{Column, Listed};
 pub use crate::watch::Progress;
 use crate::watch::Watch;
 
@@ -92,6 +92,11 @@ pub trait Algorithm: fmt::Debug + Sized {
 
     /// The values of all vertices; empty if there are none, or if the run has written its output.
     fn columns(output: &Self::Output) -> Vec<Column<'_>>;
+
+    /// The rows of the answer, if it has not one for each vertex.
+    fn rows(_: &Self::Output) -> Option<Listed<'_>> {
+        None
+    }
 
     /// What a Parquet file says about the answer beside its rows: keys with values. `file`
     /// distinguishes the file of the graph from all others, where that is possible.

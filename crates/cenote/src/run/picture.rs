@@ -43,9 +43,12 @@ impl Kind {
         Some(match column {
             "level" => Self::Histogram("Vertices by level"),
             "distance" => Self::Histogram("Vertices by distance"),
+            "weight" => Self::Histogram("Vertices by weight"),
             "lcc" => Self::Histogram("Vertices by clustering coefficient"),
             "rank" => Self::Tail("Vertices by rank"),
             "betweenness" => Self::Tail("Vertices by betweenness"),
+            // The degrees of the graph have a picture in every report.
+            "in_degree" => Self::Tail("Vertices by in-degree"),
             "core" => Self::Tail("Vertices by core number"),
             "triangles" => Self::Tail("Vertices by triangles"),
             "component" => Self::Groups("Components by size"),
@@ -57,21 +60,37 @@ impl Kind {
     }
 }
 
-/// The values of one column.
-struct Values<'a> {
-    graph: &'a StoredGraph,
-    watch: &'a Watch,
+/// The values of columns.
+pub(super) struct Values<'a> {
+    pub graph: &'a StoredGraph,
+    /// How many rows there are, if they are not the vertices.
+    pub rows: Option<u32>,
+    pub watch: &'a Watch,
 }
 
 impl Values<'_> {
-    /// Calls `visit` with every vertex that is not deleted.
+    /// What has values.
+    fn what(&self) -> &'static str {
+        if self.rows.is_some() { "rows" } else { "vertices" }
+    }
+
+    /// The title of a picture of vertices, or of rows.
+    fn title(&self, of_vertices: &str) -> String {
+        match self.rows {
+            None => of_vertices.to_owned(),
+            Some(_) => of_vertices.replace("Vertices", "Rows"),
+        }
+    }
+
+    /// Calls `visit` with every row, or with every vertex that is not deleted.
     fn each(&self, mut visit: impl FnMut(VertexId)) -> Result<()> {
-        for vertex in 0..self.graph.vertices() {
+        let end = self.rows.map_or(self.graph.vertices(), |rows| rows as usize);
+        for vertex in 0..end {
             if vertex % BATCH == 0 {
                 self.watch.check()?;
             }
             let vertex = vertex as VertexId;
-            if !self.graph.is_deleted(vertex) {
+            if self.rows.is_some() || !self.graph.is_deleted(vertex) {
                 visit(vertex);
             }
         }
@@ -83,6 +102,7 @@ impl Values<'_> {
         self.each(|vertex| {
             visit(match column {
                 Column::Count(_, get) => get(vertex).map(|value| value as f64),
+                Column::Signed(_, get) => Some(get(vertex) as f64),
                 Column::Vertex(_, get) => get(vertex).map(f64::from),
                 Column::Real(_, get) => Some(get(vertex)),
                 Column::Measure(_, get) => get(vertex),
@@ -94,35 +114,28 @@ impl Values<'_> {
 /// The pictures of an answer, and that of the graph's degrees.
 pub(super) fn pictures(
     columns: &[Column<'_>],
-    graph: &StoredGraph,
+    values: &Values<'_>,
     memory_bytes: u64,
-    watch: &Watch,
 ) -> Result<Vec<Block>> {
-    let values = Values { graph, watch };
     let mut blocks = Vec::new();
     for column in columns {
         blocks.extend(match Kind::of(column.name()) {
-            Some(Kind::Histogram(title)) => histogram(&values, column, title)?,
-            Some(Kind::Tail(title)) => tail(&values, column, title)?,
-            Some(Kind::Groups(title)) => groups(&values, column, (title, memory_bytes))?,
-            Some(Kind::Members(title)) => Some(members(&values, column, title)?),
+            Some(Kind::Histogram(title)) => histogram(values, column, title)?,
+            Some(Kind::Tail(title)) => tail(values, column, title)?,
+            Some(Kind::Groups(title)) => groups(values, column, (title, memory_bytes))?,
+            Some(Kind::Members(title)) => Some(members(values, column, title)?),
             None => None,
         });
     }
-    blocks.extend(degrees(graph)?);
+    blocks.extend(degrees(values.graph)?);
     Ok(blocks)
 }
 
 /// A hash of all values, by ascending vertex: equal for equal answers.
-pub(super) fn fingerprint(
-    columns: &[Column<'_>],
-    graph: &StoredGraph,
-    watch: &Watch,
-) -> Result<Option<String>> {
+pub(super) fn fingerprint(columns: &[Column<'_>], values: &Values<'_>) -> Result<Option<String>> {
     if columns.is_empty() {
         return Ok(None);
     }
-    let values = Values { graph, watch };
     let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc64Nvme);
     for column in columns {
         digest.update(column.name().as_bytes());
@@ -164,15 +177,16 @@ fn histogram(values: &Values<'_>, column: &Column<'_>, title: &str) -> Result<Op
     let mut points: Vec<(f64, f64)> =
         bins.iter().enumerate().map(|(bin, &count)| (edge(bin), count as f64)).collect();
     points.push((edge(bins.len()), 0.0));
+    let title = values.title(title);
     let title = match missing {
-        0 => title.to_owned(),
+        0 => title,
         missing => format!("{title}; {} have none", count(missing)),
     };
     Ok(Some(Block::Chart(Chart {
         title,
         x: Axis::linear(column.name(), Unit::Number),
-        y: Axis::linear("vertices", Unit::Count),
-        series: vec![Series::new("vertices", Shape::Columns, points)],
+        y: Axis::linear(values.what(), Unit::Count),
+        series: vec![Series::new(values.what(), Shape::Columns, points)],
         ..Chart::default()
     })))
 }
@@ -210,14 +224,15 @@ fn tail(values: &Values<'_>, column: &Column<'_>, title: &str) -> Result<Option<
         }
         None => missing += 1,
     })?;
+    let title = values.title(title);
     let title = match missing {
-        0 => title.to_owned(),
+        0 => title,
         missing => format!("{title}; {} have 0", count(missing)),
     };
     let unit = if matches!(column, Column::Count(..)) { Unit::Count } else { Unit::Number };
     let x = Axis::log(format!("{} of at least", column.name()), unit);
     let counts: Vec<(f64, u64)> = buckets.into_values().collect();
-    Ok(tail_chart(title, x, "vertices", &counts))
+    Ok(tail_chart(title, x, values.what(), &counts))
 }
 
 /// The least value of each bucket of a histogram, and its count.

@@ -9,8 +9,8 @@ use crate::output::{self, count, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
 use crate::verb::run::{
-    Params, betweenness, bfs, cdlp, components, dfs, kcore, lcc, mis, pagerank, reach, sssp,
-    triangles, walk,
+    Params, betweenness, bfs, cdlp, components, degrees, dfs, kcore, lcc, mis, msf, pagerank, ppr,
+    reach, sssp, triangles, walk,
 };
 
 /// Estimate the memory and the bytes that a run needs
@@ -35,6 +35,9 @@ enum Algorithm {
     /// Communities by label propagation (LDBC Graphalytics)
     #[command(after_help = cdlp::ESTIMATE_EXAMPLES)]
     Cdlp(EstimateOf<cdlp::Params>),
+    /// Degrees
+    #[command(after_help = degrees::ESTIMATE_EXAMPLES)]
+    Degrees(EstimateOf<degrees::Counted>),
     /// Depth-first search
     #[command(after_help = dfs::ESTIMATE_EXAMPLES)]
     Dfs(EstimateOf<dfs::Params>),
@@ -47,9 +50,15 @@ enum Algorithm {
     /// A maximal independent set
     #[command(after_help = mis::ESTIMATE_EXAMPLES)]
     Mis(EstimateOf<mis::Params>),
+    /// A minimum spanning forest
+    #[command(after_help = msf::ESTIMATE_EXAMPLES)]
+    Msf(EstimateOf<msf::Params>),
     /// PageRank
     #[command(after_help = pagerank::ESTIMATE_EXAMPLES)]
     Pagerank(EstimateOf<pagerank::Params>),
+    /// Personalised PageRank of many seeds
+    #[command(after_help = ppr::ESTIMATE_EXAMPLES)]
+    Ppr(EstimateOf<ppr::Params>),
     /// Whether vertices can be reached
     #[command(after_help = reach::ESTIMATE_EXAMPLES)]
     Reach(EstimateOf<reach::Params>),
@@ -85,6 +94,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Algorithm::Betweenness(args) => args.estimate(&args.params),
         Algorithm::Bfs(args) => args.estimate(&args.params),
         Algorithm::Cdlp(args) => args.estimate(&args.params),
+        Algorithm::Degrees(args) => args.estimate(&args.params),
         Algorithm::Dfs(args) => match args.params.order {
             dfs::Order::Pseudo => args.estimate(&dfs::Pseudo(&args.params)),
             dfs::Order::Lexicographic => args.estimate(&dfs::Lexicographic(&args.params)),
@@ -92,7 +102,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Algorithm::Kcore(args) => args.estimate(&args.params),
         Algorithm::Lcc(args) => args.estimate(&args.params),
         Algorithm::Mis(args) => args.estimate(&args.params),
+        Algorithm::Msf(args) => args.estimate(&args.params),
         Algorithm::Pagerank(args) => args.estimate(&args.params),
+        Algorithm::Ppr(args) => args.estimate(&args.params),
         Algorithm::Reach(args) => args.estimate(&args.params),
         Algorithm::Scc(args) => args.estimate(&args.params),
         Algorithm::Triangles(args) => args.estimate(&args.params),

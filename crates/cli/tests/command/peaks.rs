@@ -13,15 +13,18 @@ const PROGRAM_BYTES: u64 = 32 << 20;
 const MORE_BYTES: u64 = 8 << 20;
 
 /// Runs of every algorithm, the budget in MiB first. S and T are vertices.
-const RUNS: [&str; 14] = [
+const RUNS: [&str; 17] = [
     "16 betweenness --source S",
     "8 bfs --source S",
     "16 cdlp",
+    "8 degrees",
     "8 dfs --source S",
     "16 kcore",
     "16 lcc",
     "8 mis",
+    "16 msf",
     "8 pagerank",
+    "32 ppr --seed S --seed T --tolerance 1e-4",
     "8 reach --source S --target T",
     "16 scc",
     "12 sssp --source S",
@@ -73,12 +76,18 @@ fn import_and_every_algorithm_keep_to_their_budgets_on_tiers() {
         let tiered = peak(&bench, &format!("{import} tiered.cenote {tiers}"), mebibytes);
         compare("import", plain, tiered);
     }
+    // Forests are of undirected graphs.
+    let import = import.replace("--directed --in-edges", "--undirected");
+    bench.succeed(&format!("{import} plain-both.cenote"));
+    bench.succeed(&format!("{import} tiered-both.cenote {tiers}"));
     for run in RUNS {
         let (mebibytes, run) = run.split_once(' ').unwrap();
         let mebibytes = mebibytes.parse().unwrap();
         let run = run.replace('S', &source.to_string()).replace('T', &target.to_string());
         let (name, flags) = run.split_once(' ').unwrap_or((&run, ""));
-        let on = |graph| peak(&bench, &format!("run {name} {graph}.cenote {flags}"), mebibytes);
+        let both = if name == "msf" { "-both" } else { "" };
+        let on =
+            |graph| peak(&bench, &format!("run {name} {graph}{both}.cenote {flags}"), mebibytes);
         compare(&run, on("plain"), on("tiered"));
     }
 }

@@ -75,6 +75,79 @@ fn components_of_edges_are_those_of_their_graph() {
 }
 
 #[test]
+fn degrees_of_edges_are_those_of_their_graph_with_repeated_edges() {
+    let bench = Bench::new();
+    let wide = |v: u64| v.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fs::write(bench.path("wide.txt"), edges(|v| wide(v).to_string(), " ")).unwrap();
+    let names = edges(|v| format!("person {v}"), ",");
+    fs::write(bench.path("names.csv"), format!("b,a\n{names}")).unwrap();
+    fs::write(bench.path("late.txt"), edges(|v| v.to_string(), " ") + "0 x\n").unwrap();
+    fs::write(bench.path("ring.graph"), "3 3\n2 3\n1 3\n1 2\n").unwrap();
+    let matrix = "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n1 1\n2 1\n3 2\n";
+    fs::write(bench.path("some.mtx"), matrix).unwrap();
+    fs::write(bench.path("alone.txt"), "77777777\n3\n").unwrap();
+    for inputs in [
+        "wide.txt --vertices alone.txt",
+        "names.csv --source-column a --target-column b",
+        "late.txt",
+        "ring.graph",
+        "some.mtx",
+    ] {
+        for kept in ["", "--keep-self-loops", "--directed", "--directed --keep-self-loops"] {
+            let both = if kept.contains("--directed") { "--in-edges" } else { "" };
+            let flags = format!("{inputs} --keep-duplicates {kept}");
+            bench.succeed(&format!("import {flags} {both} --overwrite --out g.cenote"));
+            let graph = parse(&bench.succeed("run degrees g.cenote --json --out graph.csv"));
+            for threads in [1, 3] {
+                let straight = format!("run degrees {flags} --threads {threads} --memory 64MiB");
+                let straight = bench.succeed(&format!("{straight} --json --out edges.csv"));
+                assert_eq!(parse(&straight)["result"], graph["result"], "{flags}");
+                let read = |name: &str| fs::read_to_string(bench.path(name)).unwrap();
+                assert_eq!(read("edges.csv"), read("graph.csv"), "{flags}, {threads} threads");
+            }
+        }
+    }
+}
+
+#[test]
+fn degrees_of_edges_want_to_know_that_repeated_edges_count() {
+    let bench = Bench::new();
+    fs::write(bench.path("a.txt"), "1 2\n2 1\n").unwrap();
+    bench.succeed("import a.txt --out a.cenote");
+    for (args, words) in [
+        ("a.txt", &["a.txt", "--keep-duplicates", "cenote import"][..]),
+        ("a.txt --directed", &["--keep-duplicates"]),
+        ("a.cenote --keep-duplicates", &["a.cenote", "--keep-duplicates"]),
+        ("a.cenote --directed", &["a.cenote", "--directed"]),
+        ("a.txt --keep-duplicates --verify", &["--verify"]),
+    ] {
+        let message = bench.fail_quietly(&format!("run degrees {args} --out x.csv"));
+        assert!(words.iter().all(|word| message.contains(word)), "{args}: {message}");
+    }
+    assert!(!bench.path("x.csv").exists());
+}
+
+#[test]
+fn degrees_keep_to_their_memory() {
+    let bench = Bench::new();
+    let pairs: Vec<u8> = (0..400_000u64)
+        .flat_map(|i| [i.wrapping_mul(0x9e37_79b9_7f4a_7c15), i].map(u64::to_le_bytes))
+        .flatten()
+        .collect();
+    fs::write(bench.path("wide.u64"), pairs).unwrap();
+    for directed in ["", "--directed"] {
+        let run = format!("run degrees wide.u64 --keep-duplicates {directed} --threads 1");
+        let message = bench.fail(&format!("{run} --memory 6MiB"));
+        let enough = message.rsplit_once("--memory ").unwrap().1.trim_end_matches("MiB");
+        assert!(enough.parse::<u64>().unwrap() <= 80, "{message}");
+        let report = parse(&bench.succeed(&format!("{run} --json --memory {enough}MiB")));
+        let [used, budget] =
+            ["memory_used_bytes", "memory_budget_bytes"].map(|name| report[name].as_u64().unwrap());
+        assert!(used <= budget, "{report}");
+    }
+}
+
+#[test]
 fn standard_input_is_read_once_whatever_its_ids() {
     let bench = Bench::new();
     let run = |flags: &str, input: &str| {

@@ -107,6 +107,7 @@ fn every_verb_works_on_a_changed_graph() {
         "betweenness --source 1",
         "bfs --source 1 --strategy vertex",
         "cdlp",
+        "degrees",
         "dfs --source 1",
         "kcore",
         "lcc",

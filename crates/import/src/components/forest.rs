@@ -6,13 +6,11 @@ use cenote_device::HugeVec;
 use cenote_device::memory::prefetch;
 use cenote_store::VertexId;
 
+use super::state::State;
 use crate::error::Result;
 
 const SEGMENT_BITS: u32 = 20;
 const SEGMENT: usize = 1 << SEGMENT_BITS;
-
-/// Bytes of memory of a vertex.
-pub(super) const VERTEX_BYTES: usize = size_of::<AtomicU32>();
 
 /// Sets of vertices: trees that link the larger root below the smaller (Jayanti and Tarjan, PODC
 /// 2016), so a parent's number is smaller than its child's whatever the order of the threads.
@@ -24,29 +22,10 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    /// Makes room for so many vertices.
-    pub fn grow(&mut self, vertices: usize) -> Result<()> {
-        while self.room() < vertices {
-            self.segments.push(HugeVec::zeroed(SEGMENT)?);
-        }
-        Ok(())
-    }
-
-    /// How many vertices it has room for.
-    pub fn room(&self) -> usize {
-        self.segments.len() * SEGMENT
-    }
-
     #[inline]
     fn slot(&self, vertex: VertexId) -> &AtomicU32 {
         let at = vertex as usize;
         &self.segments[at >> SEGMENT_BITS][at & (SEGMENT - 1)]
-    }
-
-    #[inline]
-    pub fn prefetch(&self, vertex: VertexId) {
-        let at = vertex as usize;
-        prefetch(&self.segments[at >> SEGMENT_BITS], at & (SEGMENT - 1));
     }
 
     #[inline]
@@ -87,6 +66,31 @@ impl Forest {
             }
         }
     }
+}
+
+impl State for Forest {
+    const VERTEX_BYTES: usize = size_of::<AtomicU32>();
+
+    fn grow(&mut self, vertices: usize) -> Result<()> {
+        while self.segments.len() * SEGMENT < vertices {
+            self.segments.push(HugeVec::zeroed(SEGMENT)?);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn prefetch(&self, vertex: VertexId) {
+        let at = vertex as usize;
+        prefetch(&self.segments[at >> SEGMENT_BITS], at & (SEGMENT - 1));
+    }
+
+    #[inline]
+    fn edge(&self, source: VertexId, target: VertexId) {
+        self.unite(source, target);
+    }
+
+    /// Joins nothing.
+    fn self_loop(&self, _: VertexId) {}
 }
 
 #[cfg(test)]

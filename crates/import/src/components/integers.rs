@@ -1,4 +1,4 @@
-//! Integer ids: numbered by a hash table, joined in batches.
+//! Integer ids: numbered by a hash table, with the state of each, in batches.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use cenote_device::mix;
 use cenote_store::VertexId;
 
-use super::forest::{self, Forest};
+use super::state::State;
 use super::table::{BUCKET_BYTES, CHUNK_BYTES, Table, ids_max};
 use crate::blocks::Worker;
 use crate::budget::{Budget, Held};
@@ -23,12 +23,12 @@ const BUCKETS_MIN: usize = 1 << 14;
 /// Below so many buckets (32 MiB) a table grows twofold, above by a quarter.
 const BUCKETS_SMALL: usize = 1 << 19;
 
-pub(super) const WHAT: &str = "the ids and their components";
+pub(super) const WHAT: &str = "the ids and the state";
 
-/// What the workers share: the ids that were met, and their sets.
+/// What the workers share: the ids that were met, and their states.
 #[derive(Debug)]
-pub(super) struct Joined<'a> {
-    maps: RwLock<Maps<'a>>,
+pub(super) struct Joined<'a, S> {
+    maps: RwLock<Maps<'a, S>>,
     /// The number of the next id: that of the ids met so far.
     next: AtomicU32,
     /// Most ids that batches at work may add.
@@ -37,38 +37,38 @@ pub(super) struct Joined<'a> {
 }
 
 #[derive(Debug)]
-struct Maps<'a> {
+struct Maps<'a, S> {
     table: Table,
-    forest: Forest,
-    /// Most ids that table and forest have room for.
+    state: S,
+    /// Most ids that table and state have room for.
     ids_max: usize,
     memory: Held<'a>,
     budget: &'a Budget,
 }
 
-/// The finished table: ids with their numbers, in no order, and the sets of the numbers.
-pub(super) struct Numbered<'a> {
+/// The finished table: ids with their numbers, in no order, and the state of the numbers.
+pub(super) struct Numbered<'a, S> {
     pub table: Table,
-    pub forest: Forest,
+    pub state: S,
     pub count: usize,
     pub memory: Held<'a>,
 }
 
-/// Bytes of the memory of a table and its sets; a byte a vertex more than these take, since their
-/// labels take more than a full table.
-fn bytes_of(buckets: usize) -> usize {
-    buckets * BUCKET_BYTES + ids_max(buckets) * (forest::VERTEX_BYTES + 1)
+/// Bytes of the memory of a table and its state; a byte a vertex more than these take, since labels
+/// take more than a full table.
+fn bytes_of<S: State>(buckets: usize) -> usize {
+    buckets * BUCKET_BYTES + ids_max(buckets) * (S::VERTEX_BYTES + 1)
 }
 
-impl<'a> Joined<'a> {
+impl<'a, S: State> Joined<'a, S> {
     pub fn new(budget: &'a Budget) -> Result<Self> {
-        let mut forest = Forest::default();
-        forest.grow(ids_max(BUCKETS_MIN))?;
+        let mut state = S::default();
+        state.grow(ids_max(BUCKETS_MIN))?;
         let maps = Maps {
             table: Table::new(BUCKETS_MIN)?,
-            forest,
+            state,
             ids_max: ids_max(BUCKETS_MIN),
-            memory: budget.hold(bytes_of(BUCKETS_MIN), WHAT)?,
+            memory: budget.hold(bytes_of::<S>(BUCKETS_MIN), WHAT)?,
             budget,
         };
         // With a seed that nobody knows, ids cannot be chosen so that their hashes collide.
@@ -82,11 +82,11 @@ impl<'a> Joined<'a> {
         u64::from(self.next.load(Ordering::Relaxed))
     }
 
-    pub fn finish(self) -> Numbered<'a> {
+    pub fn finish(self) -> Numbered<'a, S> {
         let count = self.next.into_inner() as usize;
         let maps = self.maps.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let Maps { table, forest, memory, .. } = maps;
-        Numbered { table, forest, count, memory }
+        let Maps { table, state, memory, .. } = maps;
+        Numbered { table, state, count, memory }
     }
 
     fn hash(&self, id: u64) -> u64 {
@@ -94,14 +94,14 @@ impl<'a> Joined<'a> {
     }
 
     /// Whether so many more ids fit, beside those of batches at work.
-    fn has_room(&self, maps: &Maps<'_>, ids: usize) -> bool {
+    fn has_room(&self, maps: &Maps<'_, S>, ids: usize) -> bool {
         // Read behind what is pending: a batch that is no longer pending has counted its ids.
         let pending = self.pending.load(Ordering::Acquire);
         self.next.load(Ordering::Relaxed) as usize + pending + ids <= maps.ids_max
     }
 
     /// The maps with room for so many ids, which are pending then.
-    fn maps_for(&self, ids: usize) -> Result<RwLockReadGuard<'_, Maps<'a>>> {
+    fn maps_for(&self, ids: usize) -> Result<RwLockReadGuard<'_, Maps<'a, S>>> {
         loop {
             let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
             self.pending.fetch_add(ids, Ordering::AcqRel);
@@ -118,8 +118,8 @@ impl<'a> Joined<'a> {
         }
     }
 
-    /// Numbers the ids of at most [`BATCH`] pairs and joins each pair.
-    fn join(&self, pairs: &[[u64; 2]]) -> Result<()> {
+    /// Numbers the ids of at most [`BATCH`] pairs and passes each pair to `each`.
+    fn join(&self, pairs: &[[u64; 2]], each: impl Fn(&S, [VertexId; 2])) -> Result<()> {
         let ids = pairs.as_flattened();
         let maps = self.maps_for(ids.len())?;
         let table = &maps.table;
@@ -131,17 +131,17 @@ impl<'a> Joined<'a> {
         let mut numbers: [VertexId; 2 * BATCH] = [0; 2 * BATCH];
         for ((number, &home), &id) in numbers.iter_mut().zip(&homes).zip(ids) {
             *number = table.number(id, home, &self.next);
-            maps.forest.prefetch(*number);
+            maps.state.prefetch(*number);
         }
         for pair in numbers[..ids.len()].as_chunks::<2>().0 {
-            maps.forest.unite(pair[0], pair[1]);
+            each(&maps.state, *pair);
         }
         self.pending.fetch_sub(ids.len(), Ordering::Release);
         Ok(())
     }
 }
 
-impl Maps<'_> {
+impl<S: State> Maps<'_, S> {
     /// Makes room for more ids, as far as the budget has memory.
     fn grow(&mut self, hash: impl Fn(u64) -> u64) -> Result<()> {
         if self.ids_max as u64 == VERTICES_MAX {
@@ -152,32 +152,36 @@ impl Maps<'_> {
         // While ids are moved both tables exist, but for the part of the old one that was read.
         let moving = CHUNK_BYTES.min(known * BUCKET_BYTES);
         let (held, free) = (self.memory.bytes(), self.budget.free());
-        let most = (held + free.saturating_sub(moving)) / (bytes_of(20) / 20 + 1);
+        let most = (held + free.saturating_sub(moving)) / (bytes_of::<S>(20) / 20 + 1);
         // Less than a fiftieth more would cost a pass over the table each time.
         let buckets = wanted.min(most).max(known / 50 * 51);
-        self.memory.resize(bytes_of(buckets) + moving, WHAT)?;
-        self.forest.grow(ids_max(buckets))?;
+        self.memory.resize(bytes_of::<S>(buckets) + moving, WHAT)?;
+        self.state.grow(ids_max(buckets))?;
         let larger = Table::new(buckets)?;
         let smaller = std::mem::replace(&mut self.table, larger);
         smaller.drain(|id, number| self.table.push(id, number, hash(id)));
         self.ids_max = ids_max(buckets).min(VERTICES_MAX as usize);
-        self.memory.shrink_to(bytes_of(buckets));
+        self.memory.shrink_to(bytes_of::<S>(buckets));
         Ok(())
     }
 }
 
-/// Joins the pairs that a worker parses.
-pub(super) struct IntegerJoiner<'a, 'b> {
-    joined: &'a Joined<'b>,
+/// Passes the pairs that a worker parses to the state.
+pub(super) struct IntegerJoiner<'a, 'b, S> {
+    joined: &'a Joined<'b, S>,
     pairs: Vec<[u64; 2]>,
+    /// Self-loops that count, as pairs.
+    loops: Vec<[u64; 2]>,
     edges: u64,
+    keeps_loops: bool,
     /// Whether ids may turn out to be strings.
     auto: bool,
 }
 
-impl<'a, 'b> IntegerJoiner<'a, 'b> {
-    pub fn new(joined: &'a Joined<'b>, auto: bool) -> Self {
-        Self { joined, pairs: Vec::with_capacity(BATCH), edges: 0, auto }
+impl<'a, 'b, S: State> IntegerJoiner<'a, 'b, S> {
+    pub fn new(joined: &'a Joined<'b, S>, keeps_loops: bool, auto: bool) -> Self {
+        let (pairs, loops) = (Vec::with_capacity(BATCH), Vec::new());
+        Self { joined, pairs, loops, edges: 0, keeps_loops, auto }
     }
 
     #[inline]
@@ -186,14 +190,28 @@ impl<'a, 'b> IntegerJoiner<'a, 'b> {
         if self.pairs.len() == BATCH { self.flush() } else { Ok(()) }
     }
 
+    #[cold]
+    fn push_loop(&mut self, id: u64) -> Result<()> {
+        self.loops.push([id, id]);
+        if self.loops.len() == BATCH { self.flush() } else { Ok(()) }
+    }
+
     fn flush(&mut self) -> Result<()> {
-        let done = self.joined.join(&self.pairs);
+        let done = self.joined.join(&self.pairs, |state, [source, target]| {
+            state.edge(source, target);
+        });
         self.pairs.clear();
+        done?;
+        if self.loops.is_empty() {
+            return Ok(());
+        }
+        let done = self.joined.join(&self.loops, |state, [vertex, _]| state.self_loop(vertex));
+        self.loops.clear();
         done
     }
 }
 
-impl Sink for IntegerJoiner<'_, '_> {
+impl<S: State> Sink for IntegerJoiner<'_, '_, S> {
     const INTEGERS: bool = true;
 
     fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
@@ -208,7 +226,11 @@ impl Sink for IntegerJoiner<'_, '_> {
     #[inline]
     fn edge(&mut self, source: u64, target: u64, _: u64) -> std::result::Result<(), Fault> {
         self.edges += 1;
-        Ok(self.push(source, target)?)
+        match source == target && self.keeps_loops {
+            true => self.push_loop(source)?,
+            false => self.push(source, target)?,
+        }
+        Ok(())
     }
 
     fn vertex(&mut self, id: u64) -> std::result::Result<(), Fault> {
@@ -216,7 +238,7 @@ impl Sink for IntegerJoiner<'_, '_> {
     }
 }
 
-impl Worker for IntegerJoiner<'_, '_> {
+impl<S: State> Worker for IntegerJoiner<'_, '_, S> {
     type Output = u64;
 
     /// The number of edges.

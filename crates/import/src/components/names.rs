@@ -1,11 +1,11 @@
-//! String ids: numbered by the import's dictionary.
+//! String ids: numbered by the import's dictionary, with the state of each.
 
 use std::sync::{PoisonError, RwLock};
 
 use cenote_store::VertexId;
 
-use super::forest::{self, Forest};
 use super::integers::WHAT;
+use super::state::State;
 use crate::blocks::Worker;
 use crate::budget::{Budget, Held};
 use crate::error::Result;
@@ -17,72 +17,82 @@ use crate::parse::{Fault, Sink};
 const BATCH: usize = 256;
 const VERTICES_MIN: usize = 1 << 16;
 
-/// The sets of the numbers that a dictionary gives.
+/// The state of the numbers that a dictionary gives.
 #[derive(Debug)]
-pub(super) struct NamedSets<'a>(RwLock<(Forest, usize, Held<'a>)>);
+pub(super) struct Named<'a, S>(RwLock<(S, usize, Held<'a>)>);
 
-impl<'a> NamedSets<'a> {
+impl<'a, S: State> Named<'a, S> {
     pub fn new(budget: &'a Budget) -> Result<Self> {
-        Ok(Self(RwLock::new((Forest::default(), 0, budget.hold(0, WHAT)?))))
+        Ok(Self(RwLock::new((S::default(), 0, budget.hold(0, WHAT)?))))
     }
 
-    pub fn finish(self) -> (Forest, Held<'a>) {
-        let (forest, _, memory) = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        (forest, memory)
+    pub fn finish(self) -> (S, Held<'a>) {
+        let (state, _, memory) = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (state, memory)
     }
 
-    fn join(&self, pairs: &[[VertexId; 2]]) -> Result<()> {
+    /// Passes each pair to `each`, when there is room for it.
+    fn join(&self, pairs: &[[VertexId; 2]], each: impl Fn(&S, [VertexId; 2])) -> Result<()> {
         let Some(&last) = pairs.as_flattened().iter().max() else { return Ok(()) };
         let needed = last as usize + 1;
         loop {
-            let sets = self.0.read().unwrap_or_else(PoisonError::into_inner);
-            let (forest, room, _) = &*sets;
+            let held = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            let (state, room, _) = &*held;
             if needed <= *room {
-                pairs.as_flattened().iter().for_each(|&vertex| forest.prefetch(vertex));
-                pairs.iter().for_each(|pair| forest.unite(pair[0], pair[1]));
+                pairs.as_flattened().iter().for_each(|&vertex| state.prefetch(vertex));
+                pairs.iter().for_each(|&pair| each(state, pair));
                 return Ok(());
             }
-            drop(sets);
-            let mut sets = self.0.write().unwrap_or_else(PoisonError::into_inner);
-            let (forest, room, memory) = &mut *sets;
+            drop(held);
+            let mut held = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            let (state, room, memory) = &mut *held;
             if needed > *room {
                 let vertices = needed.max(*room / 4 * 5).max(VERTICES_MIN);
-                memory.resize(vertices * forest::VERTEX_BYTES, WHAT)?;
-                forest.grow(vertices)?;
+                memory.resize(vertices * S::VERTEX_BYTES, WHAT)?;
+                state.grow(vertices)?;
                 *room = vertices;
             }
         }
     }
 }
 
-/// Joins the pairs of names that a worker parses.
-pub(super) struct NameJoiner<'a, 'b> {
+/// Passes the pairs of names that a worker parses to the state.
+pub(super) struct NameJoiner<'a, 'b, S> {
     names: NameNumbers<'a, 'b>,
-    sets: &'a NamedSets<'b>,
+    named: &'a Named<'b, S>,
     pairs: Vec<[VertexId; 2]>,
+    /// Self-loops that count, as pairs.
+    loops: Vec<[VertexId; 2]>,
     edges: u64,
+    keeps_loops: bool,
 }
 
-impl<'a, 'b> NameJoiner<'a, 'b> {
-    pub fn new(names: &'a Dictionary<'b>, sets: &'a NamedSets<'b>) -> Self {
+impl<'a, 'b, S: State> NameJoiner<'a, 'b, S> {
+    pub fn new(names: &'a Dictionary<'b>, named: &'a Named<'b, S>, keeps_loops: bool) -> Self {
         let (names, pairs) = (NameNumbers::new(names), Vec::with_capacity(BATCH));
-        Self { names, sets, pairs, edges: 0 }
+        Self { names, named, pairs, loops: Vec::new(), edges: 0, keeps_loops }
     }
 
-    fn push(&mut self, source: u64, target: u64) -> Result<()> {
+    fn push(&mut self, source: u64, target: u64, is_loop: bool) -> Result<()> {
+        let list = if is_loop { &mut self.loops } else { &mut self.pairs };
         // The dictionary numbers vertices.
-        self.pairs.push([source as VertexId, target as VertexId]);
-        if self.pairs.len() == BATCH { self.flush() } else { Ok(()) }
+        list.push([source as VertexId, target as VertexId]);
+        if list.len() == BATCH { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<()> {
-        let done = self.sets.join(&self.pairs);
+        let done = self.named.join(&self.pairs, |state, [source, target]| {
+            state.edge(source, target);
+        });
         self.pairs.clear();
+        done?;
+        let done = self.named.join(&self.loops, |state, [vertex, _]| state.self_loop(vertex));
+        self.loops.clear();
         done
     }
 }
 
-impl Sink for NameJoiner<'_, '_> {
+impl<S: State> Sink for NameJoiner<'_, '_, S> {
     const INTEGERS: bool = false;
 
     fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
@@ -95,15 +105,15 @@ impl Sink for NameJoiner<'_, '_> {
 
     fn edge(&mut self, source: u64, target: u64, _: u64) -> std::result::Result<(), Fault> {
         self.edges += 1;
-        Ok(self.push(source, target)?)
+        Ok(self.push(source, target, source == target && self.keeps_loops)?)
     }
 
     fn vertex(&mut self, id: u64) -> std::result::Result<(), Fault> {
-        Ok(self.push(id, id)?)
+        Ok(self.push(id, id, false)?)
     }
 }
 
-impl Worker for NameJoiner<'_, '_> {
+impl<S: State> Worker for NameJoiner<'_, '_, S> {
     type Output = u64;
 
     /// The number of edges.

@@ -11,12 +11,14 @@ use cenote_algo::dfs::lexicographic::{self, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
 use cenote_algo::kcore::{self, KcoreConfig};
 use cenote_algo::mis::{self, MisConfig};
+use cenote_algo::msf;
 use cenote_algo::pagerank::{self, PageRankConfig};
+use cenote_algo::ppr::{self, PprConfig};
 use cenote_algo::reach::{self, ReachConfig};
 use cenote_algo::sssp::{self, SsspConfig};
 use cenote_algo::triangles::{self, TrianglesConfig};
 use cenote_algo::walk::{self, Starts, WalkConfig};
-use cenote_algo::{AlgoError, Result, lcc, scc, wcc};
+use cenote_algo::{AlgoError, Result, degrees, lcc, scc, wcc};
 use cenote_engine::{EngineConfig, VertexId};
 use cenote_store::Graph;
 
@@ -121,6 +123,13 @@ const COSTLY: &[(&str, Algorithm)] = &[
         answer.extend([found.communities, found.largest, view.id_if(found.largest_label)]);
         Ok(answer)
     }),
+    ("degrees", |view| {
+        let found = degrees::run(&view.graph, view.config())?;
+        let mut answer = view.each(|v| found.out_degree(v));
+        answer.extend(view.each(|v| found.in_degree(v)));
+        answer.extend([found.entries, found.isolated]);
+        Ok(answer)
+    }),
     ("dfs", |view| {
         let found = pseudo::run(&view.graph, view.config(), &PseudoDfsConfig::default())?;
         Ok(view.each(|v| u64::from(found.is_reached(v))))
@@ -147,6 +156,13 @@ const COSTLY: &[(&str, Algorithm)] = &[
         let found = mis::run(&view.graph, view.config(), &MisConfig::default().seed(5))?;
         Ok(view.each(|v| u64::from(found.contains(v))))
     }),
+    ("msf", |view| {
+        let found = msf::run(&view.graph, view.config())?;
+        let edges = found.edges().flat_map(|edge| {
+            [view.id(edge.source), view.id(edge.target), edge.weight.to_f64().to_bits()]
+        });
+        Ok(edges.chain([found.components]).collect())
+    }),
     ("pagerank", |view| {
         let found = pagerank::run(&view.graph, view.config(), &PageRankConfig::default())?;
         Ok(view.each(|v| found.rank(v).to_bits()))
@@ -155,6 +171,14 @@ const COSTLY: &[(&str, Algorithm)] = &[
         let config = PageRankConfig::default().iterations(4).personalize(view.some(3));
         let found = pagerank::run(&view.graph, view.config(), &config)?;
         Ok(view.each(|v| found.rank(v).to_bits()))
+    }),
+    ("ppr", |view| {
+        let config = PprConfig::default().seeds(view.some(3)).top_k(6).tolerance(1e-4);
+        let found = ppr::run(&view.graph, view.config(), &config)?;
+        let rows = found.rows.iter();
+        let rows =
+            rows.flat_map(|row| [view.id(row.seed), view.id(row.vertex), row.rank.to_bits()]);
+        Ok(rows.collect())
     }),
     ("reach", |view| {
         let config = ReachConfig::default().source(None).targets(view.some(6));

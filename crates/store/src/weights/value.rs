@@ -212,6 +212,13 @@ impl Weight {
         self.to_f64() < 0.0
     }
 
+    /// Bits that are ordered as weights of its type are, from which [`WeightType::weight`] makes
+    /// the weight again; minus zero counts as zero. `None` if the weight is not finite.
+    #[inline]
+    pub fn ordered_bits(self) -> Option<u64> {
+        self.ordered()
+    }
+
     /// Ordered bits; minus zero counts as zero. `None` if the weight is not finite.
     pub(crate) fn ordered(self) -> Option<u64> {
         Some(match self {

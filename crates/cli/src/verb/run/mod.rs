@@ -1,10 +1,10 @@
 //! `cenote run`: runs an algorithm on a graph, within a memory budget.
 //!
-//! - [`betweenness`], [`bfs`], [`cdlp`], [`components`], [`dfs`], [`kcore`], [`lcc`], [`mis`],
-//!   [`pagerank`], [`reach`], [`sssp`], [`triangles`], [`walk`]: flags and printed result of each
-//!   algorithm
+//! - [`betweenness`], [`bfs`], [`cdlp`], [`components`], [`degrees`], [`dfs`], [`kcore`],
+//!   [`lcc`], [`mis`], [`msf`], [`pagerank`], [`ppr`], [`reach`], [`sssp`], [`triangles`],
+//!   [`walk`]: flags and printed result of each algorithm
 //! - [`keys`]: sources and targets by the user's ids
-//! - [`straight`]: components of edges that are not imported
+//! - [`straight`]: components and degrees of edges that are not imported
 //! - [`plan`]: flags that all runs share, also with `cenote estimate`
 //! - [`summary`]: prints the statistics of a run
 
@@ -12,13 +12,16 @@ pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;
 pub mod components;
+pub mod degrees;
 pub mod dfs;
 pub mod kcore;
 mod keys;
 pub mod lcc;
 pub mod mis;
+pub mod msf;
 pub mod pagerank;
 pub mod plan;
+pub mod ppr;
 pub mod reach;
 pub mod sssp;
 mod straight;
@@ -70,6 +73,13 @@ enum Kind {
     /// Communities by label propagation (LDBC Graphalytics)
     #[command(after_help = cdlp::RUN_EXAMPLES)]
     Cdlp(RunOf<cdlp::Params>),
+    /// Degrees: the number of edges of every vertex
+    ///
+    /// Of a graph file, or straight of edges in files of every format of `cenote import`, where
+    /// repeated edges count: one pass, and nothing is written to disk. Then the ids are in memory,
+    /// 24 to 40 bytes for each integer; a percentage of --memory is of the machine's.
+    #[command(after_help = straight::DEGREES_EXAMPLES)]
+    Degrees(straight::DegreesArgs),
     /// Depth-first search: which vertices can be reached, or the lexicographic order
     #[command(after_help = dfs::RUN_EXAMPLES)]
     Dfs(RunOf<dfs::Params>),
@@ -82,9 +92,15 @@ enum Kind {
     /// A maximal independent set
     #[command(after_help = mis::RUN_EXAMPLES)]
     Mis(RunOf<mis::Params>),
+    /// A minimum spanning forest
+    #[command(after_help = msf::RUN_EXAMPLES)]
+    Msf(RunOf<msf::Params>),
     /// PageRank by power iteration
     #[command(after_help = pagerank::RUN_EXAMPLES)]
     Pagerank(RunOf<pagerank::Params>),
+    /// Personalised PageRank of many seeds: the vertices of highest rank of each
+    #[command(after_help = ppr::RUN_EXAMPLES)]
+    Ppr(RunOf<ppr::Params>),
     /// Whether vertices can be reached
     #[command(after_help = reach::RUN_EXAMPLES)]
     Reach(RunOf<reach::Params>),
@@ -105,7 +121,7 @@ enum Kind {
     /// Of a graph file, or straight of edges in files of every format of `cenote import`: one pass,
     /// and nothing is written to disk. Then the ids are in memory, 19 to 24 bytes for each integer;
     /// a percentage of --memory is of the machine's.
-    #[command(after_help = straight::EXAMPLES)]
+    #[command(after_help = straight::WCC_EXAMPLES)]
     Wcc(straight::Args),
 }
 
@@ -171,17 +187,20 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Kind::Betweenness(args) => args.run(),
         Kind::Bfs(args) => args.run(),
         Kind::Cdlp(args) => args.run(),
+        Kind::Degrees(args) => straight::degrees(args),
         Kind::Dfs(args) => dfs::run(args),
         Kind::Kcore(args) => args.run(),
         Kind::Lcc(args) => args.run(),
         Kind::Mis(args) => args.run(),
+        Kind::Msf(args) => args.run(),
         Kind::Pagerank(args) => args.run(),
+        Kind::Ppr(args) => args.run(),
         Kind::Reach(args) => args.run(),
         Kind::Scc(args) => args.run(),
         Kind::Triangles(args) => args.run(),
         Kind::Walk(args) => walk::run(args),
         Kind::Sssp(args) => args.run(),
-        Kind::Wcc(args) => straight::run(args),
+        Kind::Wcc(args) => straight::wcc(args),
     }
 }
 

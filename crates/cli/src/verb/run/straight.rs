@@ -1,21 +1,22 @@
-//! `cenote run wcc` on edges that are not imported.
+//! `cenote run wcc` and `cenote run degrees` on edges that are not imported.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use cenote::components::EdgeStats;
 use cenote::import::{Format, Header, IdKind, InputSpec};
-use cenote::{Components, Graph};
+use cenote::straight::{EdgeStats, Finding, Straight};
+use cenote::{Components, Degrees, Graph};
 
-use super::components::{Weak, lines_of};
-use super::{Line, RunOf};
+use super::components::Weak;
+use super::degrees::Counted;
+use super::{Line, Params, RunOf, components, degrees};
 use crate::cancel::{Guard, cancelled};
 use crate::output::{self, count, size};
 use crate::progress::{Progress, of_import};
 use crate::verb::Outcome;
 use crate::verb::import::{HEADERS, ID_KINDS, named};
 
-pub const EXAMPLES: &str = "\
+pub const WCC_EXAMPLES: &str = "\
 Examples:
   cenote run wcc kron.cenote --memory 256MiB
   cenote run wcc pairs.cenote --out components.parquet
@@ -24,6 +25,12 @@ Examples:
   cenote run wcc links.csv more.csv.gz --source-column a --target-column b --out components.csv
   zcat pairs.gz | cenote run wcc - --format edges --memory 4GiB";
 
+pub const DEGREES_EXAMPLES: &str = "\
+Examples:
+  cenote run degrees kron.cenote --out degrees.parquet
+  cenote run degrees pairs.parquet --keep-duplicates --out degrees.parquet
+  zcat pairs.gz | cenote run degrees - --format edges --keep-duplicates --directed";
+
 /// Flags of `cenote run wcc`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -31,6 +38,44 @@ pub struct Args {
     run: RunOf<Weak>,
     #[command(flatten)]
     edges: EdgeArgs,
+}
+
+/// Flags of `cenote run degrees`.
+#[derive(Debug, clap::Args)]
+pub struct DegreesArgs {
+    #[command(flatten)]
+    run: RunOf<Counted>,
+    #[command(flatten)]
+    edges: EdgeArgs,
+    #[command(flatten)]
+    kept: KeptArgs,
+}
+
+/// Which edges count, as `cenote import` stores them.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Edges in place of a graph")]
+struct KeptArgs {
+    /// Edges lead from source to target
+    #[arg(long)]
+    directed: bool,
+    /// Count repeated edges as often as they occur; needed, since one pass cannot leave them out
+    #[arg(long)]
+    keep_duplicates: bool,
+    /// Count edges from a vertex to itself
+    #[arg(long)]
+    keep_self_loops: bool,
+}
+
+impl KeptArgs {
+    /// The first of these flags that is given.
+    fn given(&self) -> Option<&'static str> {
+        let flags = [
+            (self.directed, "--directed"),
+            (self.keep_duplicates, "--keep-duplicates"),
+            (self.keep_self_loops, "--keep-self-loops"),
+        ];
+        flags.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
+    }
 }
 
 /// Edges in place of a graph, as `cenote import` reads them.
@@ -90,61 +135,105 @@ impl EdgeArgs {
     }
 }
 
-/// Runs over a graph, or straight over edges.
-pub fn run(args: &Args) -> Result<Outcome> {
+/// Components of a graph, or straight of edges.
+pub fn wcc(args: &Args) -> Result<Outcome> {
     let Args { run, edges } = args;
+    if !is_straight(run, edges, edges.given())? {
+        return run.run();
+    }
+    let since = run.params.since.is_some().then_some("--since");
+    refuse(run, since)?;
+    let bar = Progress::bytes("reading");
+    let over: (Components<'_>, _) = (Components::new(), &bar);
+    straight(run, edges, over, components::lines_of)
+}
+
+/// Degrees of a graph, or straight of edges.
+pub fn degrees(args: &DegreesArgs) -> Result<Outcome> {
+    let DegreesArgs { run, edges, kept } = args;
+    if !is_straight(run, edges, edges.given().or(kept.given()))? {
+        return run.run();
+    }
+    refuse(run, None)?;
+    if !kept.keep_duplicates {
+        let shown = run.plan.graph.graph.display();
+        bail!(
+            "{shown}: one pass over edges cannot leave out repeated ones: count them as often as \
+             they occur with --keep-duplicates, or make a graph with `cenote import` and run \
+             `cenote run degrees` on it"
+        );
+    }
+    let over = Degrees::new()
+        .directed(kept.directed)
+        .keep_duplicates(true)
+        .keep_self_loops(kept.keep_self_loops);
+    let bar = Progress::bytes("reading");
+    straight(run, edges, (over, &bar), degrees::lines_of)
+}
+
+/// Whether the inputs are edges; an error if they are not and flags for edges are `given`.
+fn is_straight<P: clap::Args + Params>(
+    run: &RunOf<P>,
+    edges: &EdgeArgs,
+    given: Option<&'static str>,
+) -> Result<bool> {
     let (first, has_format) = (&run.plan.graph.graph, edges.format.is_some());
-    let paths = || std::iter::once(first).chain(&edges.more);
     if !Graph::is_edges(first, has_format) {
-        if let Some(flag) = edges.given() {
+        if let Some(flag) = given {
             let shown = first.display();
             bail!("{shown}: it is no file of edges that can be read, and {flag} is for edges");
         }
-        return run.run();
+        return Ok(false);
     }
-    if let Some(graph) = paths().find(|path| !Graph::is_edges(path, has_format) && path.exists()) {
+    let mut paths = std::iter::once(first).chain(&edges.more);
+    if let Some(graph) = paths.find(|path| !Graph::is_edges(path, has_format) && path.exists()) {
         let shown = graph.display();
         bail!(
             "{shown}: it is no file of edges by its contents and its extension: --format names \
                the format; a graph is given alone"
         );
     }
-    let since = run.params.since.is_some().then_some("--since");
-    if let Some(flag) = run.plan.for_graphs().or(run.output.for_graphs()).or(since) {
-        let shown = first.display();
+    Ok(true)
+}
+
+/// Refuses flags that need a graph: those that all runs share, and one of the algorithm.
+fn refuse<P: clap::Args + Params>(run: &RunOf<P>, own: Option<&'static str>) -> Result<()> {
+    if let Some(flag) = run.plan.for_graphs().or(run.output.for_graphs()).or(own) {
+        let shown = run.plan.graph.graph.display();
         bail!(
             "{shown}: {flag} is for graph files, and this is read as edges: `cenote import` \
                makes a graph of them"
         );
     }
-    straight(run, edges, paths())
+    Ok(())
 }
 
-fn straight<'p>(
-    run: &RunOf<Weak>,
+fn straight<'b, P: clap::Args + Params, F: Finding>(
+    run: &RunOf<P>,
     edges: &EdgeArgs,
-    paths: impl Iterator<Item = &'p PathBuf>,
+    (empty, bar): (Straight<'b, F>, &'b Progress),
+    lines_of: impl Fn(&F::Summary, u64) -> Vec<Line>,
 ) -> Result<Outcome> {
     let _guard = run.output.out.as_deref().map(Guard::new);
-    let bar = Progress::bytes("reading");
-    let mut components = paths.fold(Components::new(), |all, path| all.input(edges.input(path)));
-    components = edges.vertices.iter().fold(components, Components::vertices_path);
-    components = components
+    let paths = std::iter::once(&run.plan.graph.graph).chain(&edges.more);
+    let mut over = paths.fold(empty, |all, path| all.input(edges.input(path)));
+    over = edges.vertices.iter().fold(over, Straight::vertices_path);
+    over = over
         .ids(edges.ids.unwrap_or_default())
         .threads(run.plan.threads.given())
         .cancel(cancelled)
-        .progress(of_import(&bar));
+        .progress(of_import(bar));
     if let Some(memory) = run.plan.memory {
-        components = components.memory(memory);
+        over = over.memory(memory);
     }
     if let Some(folder) = &edges.temp_dir {
-        components = components.temp_dir(folder);
+        over = over.temp_dir(folder);
     }
     if let Some(path) = &run.output.out {
-        components = components.out(path);
+        over = over.out(path);
     }
-    let answer = components.run()?;
-    drop(bar);
+    let answer = over.run()?;
+    bar.end();
     if run.plan.json {
         output::json(&answer.report())?;
     } else {
