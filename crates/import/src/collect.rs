@@ -2,6 +2,7 @@
 
 use cenote_device::Buffer;
 
+use crate::batch::Batch;
 use crate::blocks::Worker;
 use crate::error::Result;
 use crate::ids::integers::{IntegerSet, LocalIds};
@@ -81,12 +82,20 @@ impl<'a> Pairs<'a> {
         Ok(Self { spill, open, collected, sample_stride, sample_max, weight_bytes })
     }
 
+    /// Adds the edges of a batch.
+    fn add_all(&mut self, batch: &Batch) -> Result<()> {
+        for (source, target, weight) in batch.edges() {
+            if self.collected.edges & (self.sample_stride - 1) == 0 {
+                self.sample(source, target);
+            }
+            self.collected.edges += 1;
+            self.add(source, target, weight)?;
+        }
+        Ok(())
+    }
+
     #[inline]
     fn add(&mut self, source: u64, target: u64, weight: u64) -> Result<()> {
-        if self.collected.edges & (self.sample_stride - 1) == 0 {
-            self.sample(source, target);
-        }
-        self.collected.edges += 1;
         if self.spill.is_none() {
             let sum = &mut self.collected.fingerprint;
             *sum = sum.wrapping_add(fingerprint(source, target, weight));
@@ -174,6 +183,7 @@ impl<'a> Pairs<'a> {
 pub(super) struct IntegerCollector<'a, 'b> {
     ids: &'a IntegerSet<'b>,
     local: LocalIds,
+    batch: Batch,
     pairs: Pairs<'a>,
     /// Whether ids may turn out to be strings.
     auto: bool,
@@ -186,8 +196,16 @@ impl<'a, 'b> IntegerCollector<'a, 'b> {
         sizes: CollectorSizes,
         auto: bool,
     ) -> Result<Self> {
-        let pairs = Pairs::new(spill, sizes)?;
-        Ok(Self { ids, local: LocalIds::default(), pairs, auto })
+        let (batch, pairs) = (Batch::new(sizes.weight_bytes > 0), Pairs::new(spill, sizes)?);
+        Ok(Self { ids, local: LocalIds::default(), batch, pairs, auto })
+    }
+
+    #[inline(never)]
+    fn add_batch(&mut self) -> Result<()> {
+        self.ids.insert_all(self.batch.ids(), &mut self.local)?;
+        self.pairs.add_all(&self.batch)?;
+        self.batch.clear();
+        Ok(())
     }
 }
 
@@ -205,9 +223,7 @@ impl Sink for IntegerCollector<'_, '_> {
 
     #[inline]
     fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
-        self.ids.insert(source, &mut self.local)?;
-        self.ids.insert(target, &mut self.local)?;
-        Ok(self.pairs.add(source, target, weight)?)
+        if self.batch.push(source, target, weight) { Ok(self.add_batch()?) } else { Ok(()) }
     }
 
     fn vertex(&mut self, id: u64) -> std::result::Result<(), Fault> {
@@ -219,6 +235,7 @@ impl Worker for IntegerCollector<'_, '_> {
     type Output = Collected;
 
     fn finish(mut self) -> Result<Collected> {
+        self.add_batch()?;
         self.ids.flush(&mut self.local)?;
         self.pairs.finish()
     }
@@ -226,6 +243,7 @@ impl Worker for IntegerCollector<'_, '_> {
 
 pub(super) struct NameCollector<'a, 'b> {
     names: NameNumbers<'a, 'b>,
+    batch: Batch,
     pairs: Pairs<'a>,
 }
 
@@ -235,8 +253,15 @@ impl<'a, 'b> NameCollector<'a, 'b> {
         spill: &'a SpillFile,
         sizes: CollectorSizes,
     ) -> Result<Self> {
-        let pairs = Pairs::new(Some(spill), sizes)?;
-        Ok(Self { names: NameNumbers::new(names), pairs })
+        let (batch, pairs) = (Batch::new(sizes.weight_bytes > 0), Pairs::new(Some(spill), sizes)?);
+        Ok(Self { names: NameNumbers::new(names), batch, pairs })
+    }
+
+    #[inline(never)]
+    fn add_batch(&mut self) -> Result<()> {
+        self.pairs.add_all(&self.batch)?;
+        self.batch.clear();
+        Ok(())
     }
 }
 
@@ -252,7 +277,7 @@ impl Sink for NameCollector<'_, '_> {
     }
 
     fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
-        Ok(self.pairs.add(source, target, weight)?)
+        if self.batch.push(source, target, weight) { Ok(self.add_batch()?) } else { Ok(()) }
     }
 
     fn vertex(&mut self, _: u64) -> std::result::Result<(), Fault> {
@@ -263,7 +288,8 @@ impl Sink for NameCollector<'_, '_> {
 impl Worker for NameCollector<'_, '_> {
     type Output = Collected;
 
-    fn finish(self) -> Result<Collected> {
+    fn finish(mut self) -> Result<Collected> {
+        self.add_batch()?;
         self.pairs.finish()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cenote_device::DeviceError;
+use cenote_device::{DeviceError, Op};
 use cenote_pool::PoolError;
 use cenote_store::StoreError;
 
@@ -171,6 +171,24 @@ impl From<PoolError> for ImportError {
             PoolError::Device(fault) => Self::Device(fault),
             other => Self::Store(other.into()),
         }
+    }
+}
+
+/// Converts "no space" to an error that says how much is needed.
+pub(super) fn full_disk(
+    error: DeviceError,
+    written: u64,
+    needed: u64,
+    role: &'static str,
+    remedy: &'static str,
+) -> ImportError {
+    const NO_SPACE: [i32; 2] =
+        [rustix::io::Errno::NOSPC.raw_os_error(), rustix::io::Errno::DQUOT.raw_os_error()];
+    match error {
+        DeviceError::Io { device, op: Op::Write, fault, .. } if NO_SPACE.contains(&fault.errno) => {
+            ImportError::Full { device, role, written, needed: needed.max(written), remedy }
+        }
+        other => other.into(),
     }
 }
 

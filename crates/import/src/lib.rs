@@ -7,7 +7,8 @@
 //!    read only once; `blocks`: cuts text at line ends
 //! 2. `parse`: workers parse blocks in parallel, one file for each input format
 //! 3. `ids`: collects the user's ids and ranks them in ascending order
-//! 4. `collect`: spills the pairs, unless the input can simply be read again
+//! 4. `collect`: spills the pairs, unless the input can simply be read again; `batch`: the pairs
+//!    that a worker has parsed
 //! 5. `order`: computes the vertex of each rank, unless the order is that of the ids
 //! 6. `partition`, `mapper`: map ids to vertices and partition the edges by ranges of keys, each of
 //!    which fits into memory
@@ -16,15 +17,16 @@
 //! `values`: files of vertices may have values, which the graph gets at last.
 //!
 //! `driver` runs the steps; `rewrite` imports a graph again that is `stored`, which `thread_rows`
-//! streams; `each` only reads, and passes the edges on. `spill` moves spilled blocks through
-//! `cenote-device`; `budget` counts every buffer against the memory budget; [`output`] checks what
-//! an output would replace; [`workspace`] creates spill files and the output, so that a simulator
-//! can use faulty devices.
+//! streams; `each` only reads, and passes the edges on. `spill` has the blocks of pairs and keys,
+//! which `kept` keeps in memory as long as nothing else needs it; `budget` counts every buffer
+//! against the memory budget; [`output`] checks what an output would replace; [`workspace`] creates
+//! spill files and the output, so that a simulator can use faulty devices.
 //!
 //! The graph file depends on the edges and the options alone, never on the number of threads, the
 //! memory budget or the order of the inputs.
 
 mod arrow;
+mod batch;
 mod blocks;
 mod budget;
 mod build;
@@ -39,6 +41,7 @@ mod head;
 mod ids;
 mod import;
 mod input;
+mod kept;
 mod long_list;
 mod mapper;
 mod once;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use cenote_device::{Buffer, Device, read_exact, write_all};
 
-use crate::error::Result;
-use crate::spill::full_disk;
+use crate::error::{Result, full_disk};
 use crate::workspace::Workspace;
 use cenote_store::{GraphWriter, VertexId};
 

@@ -2,12 +2,14 @@
 
 use cenote_device::mix;
 
+use crate::batch::{BATCH, Batch};
 use crate::blocks::Worker;
 use crate::collect::fingerprint;
 use crate::error::Result;
 use crate::ids::map::IdMap;
 use crate::parse::{Fault, Sink};
 use crate::partition::{KeySpace, RangeBlocks, RangeWriter};
+use cenote_store::VertexId;
 
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
@@ -38,6 +40,9 @@ pub(super) struct Mapper<'a> {
     ids: &'a IdMap<'a>,
     last: u32,
     rule: Rule,
+    batch: Batch,
+    /// The vertices of the ids of a batch.
+    vertices: Box<[VertexId; 2 * BATCH]>,
     range_writer: RangeWriter<'a>,
     weight_bytes: usize,
     loops: u64,
@@ -57,29 +62,54 @@ pub(super) struct Mapped {
 impl<'a> Mapper<'a> {
     pub fn new(ids: &'a IdMap<'a>, last: u32, rule: Rule, range_writer: RangeWriter<'a>) -> Self {
         let weight_bytes = range_writer.weight_bytes();
-        Self { ids, last, rule, range_writer, weight_bytes, loops: 0, sum: 0, fingerprint: 0 }
+        let (batch, vertices) = (Batch::new(weight_bytes > 0), Box::new([0; 2 * BATCH]));
+        let (loops, sum, fingerprint) = (0, 0, 0);
+        Self {
+            ids,
+            last,
+            rule,
+            batch,
+            vertices,
+            range_writer,
+            weight_bytes,
+            loops,
+            sum,
+            fingerprint,
+        }
     }
 
     #[inline]
-    fn map(&mut self, source: u64, target: u64, weight: u64) -> Result<()> {
-        // An input that changed between the passes may contain ids that are not in the map.
-        let source = self.ids.dense(source).min(self.last);
-        let target = self.ids.dense(target).min(self.last);
-        let rule = self.rule;
-        self.loops += u64::from(source == target);
-        let (low, high) =
-            if rule.directed || source < target { (source, target) } else { (target, source) };
-        let key = rule.space.key(low, high);
-        let mixed = if self.weight_bytes == 0 { mix(key) } else { mix(mix(key) ^ weight) };
-        self.sum = self.sum.wrapping_add(mixed);
-        if source != target {
-            self.range_writer.push(rule.space.key(source, target), weight)?;
-            if !rule.directed {
-                self.range_writer.push(rule.space.key(target, source), weight)?;
+    fn add(&mut self, source: u64, target: u64, weight: u64) -> Result<()> {
+        if self.batch.push(source, target, weight) { self.map_batch() } else { Ok(()) }
+    }
+
+    /// Maps and partitions the edges of the batch.
+    #[inline(never)]
+    fn map_batch(&mut self) -> Result<()> {
+        let ids = self.batch.ids();
+        let vertices = &mut self.vertices[..ids.len()];
+        self.ids.dense_all(ids, vertices);
+        let (rule, weighted) = (self.rule, self.weight_bytes > 0);
+        for (edge, pair) in vertices.as_chunks::<2>().0.iter().enumerate() {
+            // An input that changed between the passes may contain ids that are not in the map.
+            let [source, target] = pair.map(|vertex| vertex.min(self.last));
+            let weight = self.batch.weight(edge);
+            self.loops += u64::from(source == target);
+            let key = rule.space.key(source, target);
+            let back = rule.space.key(target, source);
+            let known = if rule.directed { key } else { key.min(back) };
+            let mixed = if weighted { mix(mix(known) ^ weight) } else { mix(known) };
+            self.sum = self.sum.wrapping_add(mixed);
+            if source != target {
+                self.range_writer.push(key, weight)?;
+                if !rule.directed {
+                    self.range_writer.push(back, weight)?;
+                }
+            } else if rule.loops {
+                self.range_writer.push(key, weight)?;
             }
-        } else if rule.loops {
-            self.range_writer.push(rule.space.key(source, target), weight)?;
         }
+        self.batch.clear();
         Ok(())
     }
 
@@ -90,12 +120,12 @@ impl<'a> Mapper<'a> {
         let words = bytes.as_chunks::<8>().0;
         if wide {
             for pair in words.as_chunks::<2>().0.iter().take(records as usize) {
-                self.map(u64::from_le_bytes(pair[0]), u64::from_le_bytes(pair[1]), 0)?;
+                self.add(u64::from_le_bytes(pair[0]), u64::from_le_bytes(pair[1]), 0)?;
             }
         } else {
             for pair in &words[..records as usize] {
                 let pair = u64::from_le_bytes(*pair);
-                self.map(pair & u64::from(u32::MAX), pair >> 32, 0)?;
+                self.add(pair & u64::from(u32::MAX), pair >> 32, 0)?;
             }
         }
         Ok(())
@@ -107,7 +137,7 @@ impl<'a> Mapper<'a> {
         for record in bytes.chunks_exact(record).take(records as usize) {
             let (source, rest) = record.split_at(id_bytes);
             let (target, weight) = rest.split_at(id_bytes);
-            self.map(number(source), number(target), number(weight))?;
+            self.add(number(source), number(target), number(weight))?;
         }
         Ok(())
     }
@@ -129,7 +159,7 @@ impl Sink for Mapper<'_> {
     fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
         let number = fingerprint(source, target, weight);
         self.fingerprint = self.fingerprint.wrapping_add(number);
-        Ok(self.map(source, target, weight)?)
+        Ok(self.add(source, target, weight)?)
     }
 
     fn vertex(&mut self, _: u64) -> std::result::Result<(), Fault> {
@@ -140,7 +170,8 @@ impl Sink for Mapper<'_> {
 impl Worker for Mapper<'_> {
     type Output = Mapped;
 
-    fn finish(self) -> Result<Mapped> {
+    fn finish(mut self) -> Result<Mapped> {
+        self.map_batch()?;
         let Self { loops, sum, fingerprint, .. } = self;
         Ok(Mapped { range_blocks: self.range_writer.finish()?, loops, sum, fingerprint })
     }

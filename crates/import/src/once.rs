@@ -10,10 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cenote_device::{Buffer, Device, read_exact, write_all};
 
 use crate::config::{IdKind, ImportConfig, Input};
-use crate::error::Result;
+use crate::error::{Result, full_disk};
 use crate::input;
 use crate::rows::RowReader;
-use crate::spill::full_disk;
 use crate::workspace::Workspace;
 
 const BLOCK_BYTES: usize = 256 << 10;

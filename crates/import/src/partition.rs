@@ -10,8 +10,11 @@ use crate::error::Result;
 use crate::spill::{Extent, SpillFile, SpillWriter};
 use cenote_store::VertexId;
 
-/// Bits of the index into the table from keys to ranges.
-const TABLE_BITS: u32 = 14;
+/// Bits of the index into the table from keys to ranges: few enough for the nearest cache, unless
+/// there are many ranges.
+const TABLE_BITS: std::ops::RangeInclusive<u32> = 12..=16;
+/// Slices of the table for each range, as bits.
+const SLICES_OF_RANGE_BITS: u32 = 4;
 /// Bytes written for each record, whatever its size.
 const SLACK: usize = 8;
 
@@ -28,6 +31,11 @@ impl KeySpace {
     #[inline]
     pub fn key(self, source: VertexId, target: VertexId) -> u64 {
         u64::from(source) << self.id_bits | u64::from(target)
+    }
+
+    /// Bits of a vertex in a key.
+    pub fn id_bits(self) -> u32 {
+        self.id_bits
     }
 
     #[inline]
@@ -67,7 +75,7 @@ impl Range {
 pub(super) struct Ranges {
     ranges: Vec<Range>,
     /// First range of each slice of the keys.
-    table: Vec<u32>,
+    table: Vec<u16>,
     low: u64,
     shift: u32,
 }
@@ -97,7 +105,9 @@ impl Ranges {
             }
         }
         ranges.push(Range { low, last: whole.last });
-        let shift = bits(whole.last - whole.low).saturating_sub(TABLE_BITS);
+        let table_bits = bits(ranges.len() as u64) + SLICES_OF_RANGE_BITS;
+        let table_bits = table_bits.clamp(*TABLE_BITS.start(), *TABLE_BITS.end());
+        let shift = bits(whole.last - whole.low).saturating_sub(table_bits);
         let slices = ((whole.last - whole.low) >> shift) + 1;
         let mut at = 0;
         let table = (0..slices)
@@ -105,7 +115,7 @@ impl Ranges {
                 while ranges[at].last - whole.low < slice << shift {
                     at += 1;
                 }
-                at as u32
+                u16::try_from(at).expect("there are at most 65,536 ranges")
             })
             .collect();
         Self { ranges, table, low: whole.low, shift }
@@ -117,7 +127,7 @@ impl Ranges {
 
     #[inline]
     fn route(&self, key: u64) -> usize {
-        let mut at = self.table[((key - self.low) >> self.shift) as usize] as usize;
+        let mut at = usize::from(self.table[((key - self.low) >> self.shift) as usize]);
         while key > self.ranges[at].last {
             at += 1;
         }
@@ -154,23 +164,43 @@ pub(super) fn count(extents: &[Extent]) -> u64 {
     extents.iter().map(|extent| u64::from(extent.records)).sum()
 }
 
+/// Bytes in which the latest records of a range are gathered, before they move to its block. The
+/// lines that are written to lie close together, in the nearest caches.
+const STAGE_BYTES: usize = 256;
+
 /// Writes records to the blocks of their ranges, for one worker.
 pub(super) struct RangeWriter<'a> {
     ranges: &'a Ranges,
     spill: SpillWriter<'a>,
+    stages: Vec<[u8; STAGE_BYTES]>,
+    /// What each stage holds.
+    staged: Vec<Staged>,
     open: Vec<Open>,
     range_blocks: RangeBlocks,
     /// Bytes of a weight after each key: 0 unless weights are imported.
     weight_bytes: usize,
 }
 
+#[derive(Clone, Copy)]
+struct Staged {
+    low: u64,
+    bytes: u32,
+    key_bytes: u32,
+}
+
+/// The block of a range that is being filled.
+#[derive(Default)]
 struct Open {
     block: Option<Buffer>,
     at: usize,
-    key_bytes: usize,
 }
 
 impl<'a> RangeWriter<'a> {
+    /// Bytes of memory of a writer of so many ranges.
+    pub fn memory(ranges: usize, block_bytes: usize) -> usize {
+        SpillWriter::memory(ranges, block_bytes) + ranges * STAGE_BYTES
+    }
+
     pub fn new(
         ranges: &'a Ranges,
         file: &'a SpillFile,
@@ -179,12 +209,20 @@ impl<'a> RangeWriter<'a> {
     ) -> Result<Self> {
         let count = ranges.ranges.len();
         let spill = SpillWriter::new(file, count, block_bytes)?;
-        let open = ranges.ranges.iter().map(|range| {
-            let key_bytes = range.key_bytes();
-            Open { block: None, at: 0, key_bytes }
-        });
-        let (open, range_blocks) = (open.collect(), RangeBlocks::new(count));
-        Ok(Self { ranges, spill, open, range_blocks, weight_bytes })
+        let staged = |range: &Range| Staged {
+            low: range.low,
+            bytes: 0,
+            key_bytes: range.key_bytes() as u32,
+        };
+        Ok(Self {
+            ranges,
+            spill,
+            stages: vec![[0; STAGE_BYTES]; count],
+            staged: ranges.ranges.iter().map(staged).collect(),
+            open: (0..count).map(|_| Open::default()).collect(),
+            range_blocks: RangeBlocks::new(count),
+            weight_bytes,
+        })
     }
 
     pub fn weight_bytes(&self) -> usize {
@@ -195,49 +233,32 @@ impl<'a> RangeWriter<'a> {
     #[inline]
     pub fn push(&mut self, key: u64, weight: u64) -> Result<()> {
         let place = self.ranges.route(key);
-        let record = (key - self.ranges.ranges[place].low).to_le_bytes();
+        let staged = &mut self.staged[place];
+        let (stage, mut at) = (&mut self.stages[place], staged.bytes as usize);
+        stage[at..at + SLACK].copy_from_slice(&(key - staged.low).to_le_bytes());
+        at += staged.key_bytes as usize;
         if self.weight_bytes > 0 {
-            return self.push_weighted(place, record, weight.to_le_bytes());
+            stage[at..at + SLACK].copy_from_slice(&weight.to_le_bytes());
+            at += self.weight_bytes;
         }
-        let open = &mut self.open[place];
-        if let Some(block) = &mut open.block
-            && let Some(room) = block.get_mut(open.at..open.at + SLACK)
-        {
-            room.copy_from_slice(&record);
-            open.at += open.key_bytes;
-            return Ok(());
-        }
-        self.push_to_new_block(place, record)
+        staged.bytes = at as u32;
+        if at > STAGE_BYTES - 2 * SLACK { self.empty_stage(place) } else { Ok(()) }
     }
 
-    /// Writes the weight over the slack of the key, with slack of its own.
-    #[inline]
-    fn push_weighted(&mut self, place: usize, key: [u8; SLACK], weight: [u8; SLACK]) -> Result<()> {
-        let open = &self.open[place];
-        let room = open.block.as_ref().map_or(0, |block| block.len() - open.at);
-        if room < 2 * SLACK {
+    /// Moves the latest records of a range to its block.
+    #[inline(never)]
+    fn empty_stage(&mut self, place: usize) -> Result<()> {
+        let bytes = std::mem::take(&mut self.staged[place].bytes) as usize;
+        let room = self.open[place].block.as_ref().map_or(0, |block| block.len());
+        if room < self.open[place].at + bytes + SLACK {
             self.flush(place)?;
             let block = self.spill.take()?;
-            let open = &mut self.open[place];
-            (open.block, open.at) = (Some(block), 0);
+            self.open[place] = Open { block: Some(block), at: 0 };
         }
-        let open = &mut self.open[place];
-        let block = open.block.as_mut().expect("a block was opened");
-        block[open.at..open.at + SLACK].copy_from_slice(&key);
-        let at = open.at + open.key_bytes;
-        block[at..at + SLACK].copy_from_slice(&weight);
-        open.at = at + self.weight_bytes;
-        Ok(())
-    }
-
-    #[cold]
-    fn push_to_new_block(&mut self, place: usize, record: [u8; SLACK]) -> Result<()> {
-        self.flush(place)?;
-        let mut block = self.spill.take()?;
-        block[..SLACK].copy_from_slice(&record);
-        let open = &mut self.open[place];
-        open.at = open.key_bytes;
-        open.block = Some(block);
+        let Open { block, at } = &mut self.open[place];
+        let block = block.as_mut().expect("a block was opened");
+        block[*at..*at + bytes].copy_from_slice(&self.stages[place][..bytes]);
+        *at += bytes;
         Ok(())
     }
 
@@ -245,8 +266,9 @@ impl<'a> RangeWriter<'a> {
         let open = &mut self.open[place];
         if let Some(block) = open.block.take() {
             // Write the slack too, so that every key and weight can be read as 8 bytes.
-            let bytes = (open.at + SLACK).min(block.len());
-            let records = open.at / (open.key_bytes + self.weight_bytes);
+            let bytes = open.at + SLACK;
+            let record = self.staged[place].key_bytes as usize + self.weight_bytes;
+            let records = open.at / record;
             self.range_blocks.extents[place].push(self.spill.put(block, bytes, records)?);
         }
         Ok(())
@@ -254,11 +276,20 @@ impl<'a> RangeWriter<'a> {
 
     pub fn finish(mut self) -> Result<RangeBlocks> {
         for place in 0..self.open.len() {
+            if self.staged[place].bytes > 0 {
+                self.empty_stage(place)?;
+            }
             self.flush(place)?;
         }
         self.spill.finish()?;
         Ok(self.range_blocks)
     }
+}
+
+/// Reads the records of a block into `keys`, each above the low end of its range.
+pub(super) fn read_records(bytes: &[u8], key_bytes: usize, keys: &mut [u64]) {
+    let starts = (0..).step_by(key_bytes);
+    keys.iter_mut().zip(starts).for_each(|(key, at)| *key = field(bytes, at, key_bytes));
 }
 
 /// Calls `each` with every record of a block: a key above the low end of its range.

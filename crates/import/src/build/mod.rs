@@ -5,6 +5,7 @@
 //! range while its last one is written. A range with more keys than a set holds (a skewed sample,
 //! or an edge that repeats many times) is partitioned again into narrower ranges.
 
+mod by_source;
 mod sorter;
 
 use std::collections::BTreeMap;
@@ -70,7 +71,7 @@ pub(super) struct Reversed<'a> {
     pub block_bytes: usize,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Built {
     /// List entries.
     pub stored: u64,

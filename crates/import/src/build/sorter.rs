@@ -4,9 +4,12 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use super::{Built, Job, Part, Reversed, Sent, Set, Stop, pack};
+use super::by_source::Grouping;
+use super::{Built, Job, Part, Reversed, Sent, Set, Source, Stop, pack, unpack};
 use crate::error::{ImportError, Result};
-use crate::partition::{Range, RangeBlocks, RangeWriter, Ranges, count, records, weighted_records};
+use crate::partition::{
+    Range, RangeBlocks, RangeWriter, Ranges, count, read_records, records, weighted_records,
+};
 use crate::sort::{self, Record};
 use crate::spill::{Extent, SpillReader};
 
@@ -102,11 +105,37 @@ impl<'a> Sorter<'a> {
         }
         let count = count as usize;
         match self.job.sizes.weight_bytes {
-            0 => self.read_sorted::<u64>(range, extents, count, &mut set)?,
-            _ => self.read_sorted::<[u64; 2]>(range, extents, count, &mut set)?,
+            0 => self.read_keys(range, extents, &mut set.keys[..count])?,
+            _ => self.read_weighted(range, extents, count, &mut set)?,
         }
-        self.compact(range, count, &mut set)?;
+        self.job.source.file.release(extents);
+        if self.job.sizes.weight_bytes > 0 {
+            self.sort::<[u64; 2]>(range, count, &mut set)?;
+        } else if !self.group(range, count, &mut set)? {
+            self.sort::<u64>(range, count, &mut set)?;
+        }
         self.send(task, range, set)
+    }
+
+    /// Makes the lists of a range whose keys were read by grouping them by source. Returns false if
+    /// they are to be sorted instead.
+    fn group(&mut self, range: Range, count: usize, set: &mut Set) -> Result<bool> {
+        let Source { space, keep_duplicates, .. } = self.job.source;
+        let Set { keys, scratch, lists, targets } = set;
+        let grouping = Grouping { space, range, keep_duplicates };
+        let (keys, scratch) = (&mut keys[..count], &mut scratch[..count]);
+        let Some(made) = grouping.lists(keys, scratch, pack) else { return Ok(false) };
+        (*lists, *targets) = (made.lists, made.targets);
+        self.built.add(&made.built);
+        let Some(reversed) = &mut self.reversed else { return Ok(true) };
+        let mut left: &[u32] = bytemuck::cast_slice(scratch);
+        for &list in &keys[..made.lists] {
+            let (source, length) = unpack(list);
+            let (list, later) = left.split_at(length);
+            list.iter().try_for_each(|&target| reversed.push(space.key(target, source), 0))?;
+            left = later;
+        }
+        Ok(true)
     }
 
     /// Sends a part. Unless it is the last of its range, its buffers return to this worker, which
@@ -121,27 +150,54 @@ impl<'a> Sorter<'a> {
         self.sent.send((task.range, Ok(part))).map_err(|_| Stop::Elsewhere)
     }
 
-    /// Reads the records of `extents` into a set and sorts them.
-    fn read_sorted<R: Record>(
+    /// Reads the keys of `extents`, which have no weights.
+    fn read_keys(&mut self, range: Range, extents: &[Extent], keys: &mut [u64]) -> Result<()> {
+        self.check_cancelled()?;
+        let key_bytes = range.key_bytes();
+        let (mut extents, mut rest) = (extents.iter().copied(), keys);
+        self.reader.for_each(
+            || extents.next(),
+            |bytes, count| {
+                let (now, later) = std::mem::take(&mut rest).split_at_mut(count as usize);
+                read_records(bytes, key_bytes, now);
+                rest = later;
+                Ok(())
+            },
+        )?;
+        assert!(rest.is_empty(), "every record was read");
+        Ok(())
+    }
+
+    /// Reads the records of `extents` with their weights into a set.
+    fn read_weighted(
         &mut self,
         range: Range,
         extents: &[Extent],
         count: usize,
         set: &mut Set,
     ) -> Result<()> {
-        let mut places = set.records::<R>()[..count].iter_mut();
+        let mut places = set.records::<[u64; 2]>()[..count].iter_mut();
         self.for_each_record(range, extents, |key, weight| {
             if let Some(place) = places.next() {
-                *place = R::new(key, weight);
+                *place = Record::new(key, weight);
             }
             Ok(())
         })?;
         assert_eq!(places.len(), 0, "every record was read");
-        let Set { keys, scratch, .. } = set;
+        Ok(())
+    }
+
+    /// Sorts the records of a set and makes the lists of them.
+    fn sort<R: Record>(&mut self, range: Range, count: usize, set: &mut Set) -> Result<()> {
+        let Set { keys, scratch, .. } = &mut *set;
         let [keys, scratch] =
             [keys, scratch].map(|words| bytemuck::cast_slice_mut::<u64, R>(words));
         sort::sort(&mut keys[..count], &mut scratch[..count]);
-        Ok(())
+        self.compact(range, count, set)
+    }
+
+    fn check_cancelled(&self) -> Result<()> {
+        if self.job.progress.cancelled() { Err(ImportError::Cancelled) } else { Ok(()) }
     }
 
     /// Calls `each` with every record of `extents`: the key above the low end of its range, and the
@@ -152,9 +208,7 @@ impl<'a> Sorter<'a> {
         extents: &[Extent],
         mut each: impl FnMut(u64, u64) -> Result<()>,
     ) -> Result<()> {
-        if self.job.progress.cancelled() {
-            return Err(ImportError::Cancelled);
-        }
+        self.check_cancelled()?;
         let (key_bytes, weight_bytes) = (range.key_bytes(), self.job.sizes.weight_bytes);
         let mut extents = extents.iter().copied();
         self.reader.for_each(
@@ -256,6 +310,7 @@ impl<'a> Sorter<'a> {
             range_writer.push(range.low + key, weight)
         })?;
         let range_blocks = range_writer.finish()?;
+        file.release(extents);
         let mut set = Set::new(self.job.sizes)?;
         for (&narrow, extents) in ranges.as_slice().iter().zip(&range_blocks.extents) {
             self.range(task, narrow, extents, set)?;

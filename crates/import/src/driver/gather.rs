@@ -67,7 +67,7 @@ impl<'a> Import<'a> {
             edges: gathered.collected.edges,
             ids_bytes: self.budget.used(),
             bitmap_bytes: gathered.ids.bitmap_bytes(),
-            sort_bytes: 0,
+            sort_bytes: IntegerSet::COLLECTING_BYTES,
         };
         // Set once, since an import has one first pass.
         let _ = self.known.set(known);
@@ -134,7 +134,9 @@ impl<'a> Import<'a> {
     fn spill_file(&self) -> Result<SpillFile> {
         // Pairs take about as many bytes as their text.
         let needed = self.input_bytes().unwrap_or(0);
-        Ok(SpillFile::new(self.workspace.spill()?, needed))
+        // Ids are still to come, and the blocks of the ranges.
+        let reserve = self.budget.limit() / 2;
+        Ok(SpillFile::new(self.workspace.spill()?, needed, self.budget, reserve))
     }
 
     /// Whether the inputs are plain pairs, which are read twice instead of being spilled.

@@ -27,6 +27,15 @@ const WRITER_BYTES: [usize; 2] = [6 << 20, 12 << 20];
 /// Most memory for the ids in a byte of text: names of one letter, with their table entries.
 const IDS_PER_BYTE: f64 = 32.0;
 
+/// Bytes of memory of the last pass, without the buffers of its sorts.
+struct Writing {
+    /// The graph writer with the index and the degrees that it collects.
+    writer: usize,
+    blocks: usize,
+    reversed: usize,
+    list: usize,
+}
+
 impl Import<'_> {
     /// Replaces the missing memory in an error by a budget that suffices.
     pub(super) fn with_sufficient_memory(&self, error: ImportError) -> ImportError {
@@ -61,6 +70,31 @@ impl Import<'_> {
         }
     }
 
+    /// Bytes of the budget that are kept for the last pass while keys are partitioned.
+    pub(super) fn write_reserve(&self, vertices: u64, keys_max: u64, range_keys: usize) -> usize {
+        let workers = self.config.workers();
+        let Writing { writer, blocks, reversed, list } =
+            self.writing(self.budget.limit(), vertices, keys_max as usize);
+        // Ranges are not quite equal.
+        let set_keys = range_keys + range_keys / 4;
+        let key_bytes = BuildSizes::bytes_per_key(self.config.weight_bytes());
+        let sets = BuildSizes::sets(workers) * key_bytes * set_keys;
+        writer + blocks + reversed + list + sets
+    }
+
+    fn writing(&self, limit: usize, vertices: u64, keys: usize) -> Writing {
+        let config = self.config;
+        let (workers, weighted) = (config.workers(), config.weight_bytes() > 0);
+        let page = config.page_bytes as usize;
+        let index = keys * 4 / page * 9 + vertices as usize * 3;
+        Writing {
+            writer: WRITER_BYTES[usize::from(weighted)] + 16 * page + index,
+            blocks: (workers * SpillReader::memory(BLOCK_BYTES_MAX)).min(limit / 5 * 3),
+            reversed: if config.in_edges { limit / 5 } else { 0 },
+            list: LongList::memory(long_list_entries(limit), weighted),
+        }
+    }
+
     /// Bytes of memory that an import with a budget of `limit` bytes takes at most.
     fn need(&self, limit: usize, known: Known) -> usize {
         let Known { vertices, edges, ids_bytes, bitmap_bytes, sort_bytes } = known;
@@ -78,12 +112,7 @@ impl Import<'_> {
         let reading = pass.max(workers * SpillReader::memory(sizes.spill_block));
         let partition = ids + reading + workers * 8 * BLOCK_BYTES_MIN;
         let keys = if config.directed { edges } else { 2 * edges } as usize;
-        let page = config.page_bytes as usize;
-        let index = keys * 4 / page * 9 + vertices_usize * 3;
-        let writer = WRITER_BYTES[usize::from(weight_bytes > 0)] + 16 * page + index;
-        let blocks = (workers * SpillReader::memory(BLOCK_BYTES_MAX)).min(limit / 5 * 3);
-        let reversed = if config.in_edges { limit / 5 } else { 0 };
-        let list = LongList::memory(long_list_entries(limit), weight_bytes > 0);
+        let Writing { writer, blocks, reversed, list } = self.writing(limit, vertices, keys);
         let sets =
             BuildSizes::sets(workers) * BuildSizes::bytes_per_key(weight_bytes) * SET_KEYS_MIN;
         let sort = ids + writer + blocks + reversed + list + sets;

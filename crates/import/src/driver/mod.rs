@@ -21,13 +21,13 @@ use cenote_store::{StoreError, WeightType};
 use crate::blocks::Meter;
 use crate::budget::Budget;
 use crate::config::{Format, ImportConfig, Input, InputSpec, THREADS_MAX};
-use crate::error::{ImportError, Result};
+use crate::error::{ImportError, Result, full_disk};
 use crate::input::{self, Unchanged};
 use crate::once::{Copies, OpenCopies};
 use crate::parse::weighted::WeightPlace;
 use crate::report::{ImportReport, Progress};
 use crate::rows::STREAM_MEMORY;
-use crate::spill::{SpillFile, full_disk};
+use crate::spill::SpillFile;
 use crate::stored::StoredSource;
 use crate::workspace::Workspace;
 
@@ -217,8 +217,8 @@ impl<'a> Import<'a> {
         let seconds_order = seconds_since(&start);
         let start = RealClock::default();
         let partitioned = self.partition(&gathered)?;
-        let mut spill_bytes = order_spill_bytes + partitioned.file.bytes();
-        spill_bytes += gathered.spill.as_ref().map_or(0, SpillFile::bytes);
+        let mut spill_bytes = order_spill_bytes;
+        spill_bytes += gathered.spill.as_ref().map_or(0, SpillFile::device_bytes);
         let Gathered { ids, collected, spill, lines, lines_with_more, .. } = gathered;
         // The pairs are not needed any more; dropping them frees disk space for the output.
         drop(spill);
@@ -233,7 +233,8 @@ impl<'a> Import<'a> {
             stored.check(ids.len(), written.edges)?;
         }
         self.workspace.publish()?;
-        spill_bytes += written.spill_bytes;
+        // Behind the write, which may have needed the memory of blocks.
+        spill_bytes += partitioned.file.device_bytes() + written.spill_bytes;
         Ok(ImportReport {
             vertices: ids.len(),
             edges: written.edges,

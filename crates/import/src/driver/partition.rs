@@ -11,7 +11,7 @@ use crate::error::{ImportError, Result};
 use crate::mapper::{Mapped, Mapper, Rule};
 use crate::partition::{KeySpace, Range, RangeBlocks, RangeWriter, Ranges};
 use crate::report::Phase;
-use crate::spill::{Extent, SpillFile, SpillReader, SpillWriter};
+use crate::spill::{Extent, SpillFile, SpillReader};
 use crate::workers::{self, Shared};
 
 /// Keys in the range that sorts fastest: 16 MiB, the cache of a core or two.
@@ -33,6 +33,8 @@ pub(crate) struct Partitioned {
 
 pub(super) struct Plan {
     pub(super) ranges: usize,
+    /// Keys of a range, if the sample is fair.
+    range_keys: usize,
     pub(super) block_bytes: usize,
     memory: usize,
 }
@@ -70,7 +72,9 @@ impl Import<'_> {
         let ranges = Ranges::balanced(whole, sample, plan.ranges);
         let widest = ranges.as_slice().iter().map(|range| range.key_bytes()).max().unwrap_or(8);
         let widest = widest + self.config.weight_bytes();
-        let file = SpillFile::new(self.workspace.spill()?, keys_max * widest as u64);
+        let needed = keys_max * widest as u64;
+        let reserve = self.write_reserve(ids.len(), keys_max, plan.range_keys);
+        let file = SpillFile::new(self.workspace.spill()?, needed, self.budget, reserve);
         let outputs = self.write_ranges(gathered, rule, &ranges, &file, plan.block_bytes)?;
         let mut range_blocks = RangeBlocks::new(ranges.as_slice().len());
         let (mut loops, mut salt, mut fingerprint) = (0, 0u64, 0u64);
@@ -130,7 +134,8 @@ impl Import<'_> {
         extents: &Shared<(Extent, bool)>,
     ) -> Result<Mapped> {
         let mut mapper = make()?;
-        let mut reader = SpillReader::new(spill, block_bytes)?;
+        // Pairs are read again behind a temporary graph.
+        let mut reader = SpillReader::new(spill, block_bytes)?.releasing(!self.temporary);
         while let Some((first, wide)) = extents.next() {
             if self.progress.cancelled() {
                 return Err(ImportError::Cancelled);
@@ -183,8 +188,9 @@ impl Import<'_> {
         let most = (for_blocks / BLOCK_BYTES_MIN).saturating_sub(4).clamp(1, RANGES_MAX);
         let ranges = keys_max.div_ceil(fits).clamp(1, most as u64) as usize;
         let block_bytes = share(for_blocks, ranges + 4, BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
-        let memory = workers * SpillWriter::memory(ranges, block_bytes)
+        let memory = workers * RangeWriter::memory(ranges, block_bytes)
             + if self.can_reread() { 0 } else { reading };
-        Ok(Plan { ranges, block_bytes, memory })
+        let range_keys = (keys_max / ranges as u64) as usize;
+        Ok(Plan { ranges, range_keys, block_bytes, memory })
     }
 }

@@ -17,9 +17,9 @@ use crate::error::{ImportError, Result};
 use crate::ids::map::{IdMap, Placed, RankMap};
 use crate::long_list::LongList;
 use crate::order;
-use crate::partition::{Range, RangeBlocks, Ranges};
+use crate::partition::{Range, RangeBlocks, RangeWriter, Ranges};
 use crate::report::Phase;
-use crate::spill::{SpillFile, SpillReader, SpillWriter};
+use crate::spill::{SpillFile, SpillReader};
 
 const RANKS: &str = "the ranks of all vertices";
 pub(super) const SET_KEYS_MIN: usize = 1 << 12;
@@ -67,7 +67,7 @@ impl Import<'_> {
             });
             let source = parts.source(config.keep_duplicates);
             let extra = reversed.as_ref().map_or(0, |r| {
-                config.workers() * SpillWriter::memory(r.ranges.as_slice().len(), r.block_bytes)
+                config.workers() * RangeWriter::memory(r.ranges.as_slice().len(), r.block_bytes)
             });
             self.build(source, reversed, extra, parts.block_bytes, &mut writer, ids.len())?
         };
@@ -75,7 +75,7 @@ impl Import<'_> {
         let mut spill_bytes = 0;
         if let (Some(mut reversed), Some(range_blocks)) = (reversed, backward) {
             reversed.range_blocks = range_blocks;
-            spill_bytes += reversed.file.bytes();
+            spill_bytes += reversed.file.device_bytes();
             writer.begin_in()?;
             self.progress.begin(Phase::WriteIn, Some(built.stored * 8));
             let source = reversed.source(config.keep_duplicates);
@@ -226,7 +226,9 @@ impl Import<'_> {
         // Leaves memory for the sort buffers.
         let block_bytes = (plan.block_bytes / 4).next_multiple_of(4096).max(BLOCK_BYTES_MIN);
         let record = 8 + self.config.weight_bytes() as u64;
-        let file = SpillFile::new(self.workspace.spill()?, parts.keys() * record);
+        // The buffers of the sort are held by then.
+        let (needed, reserve) = (parts.keys() * record, self.budget.limit() / 16);
+        let file = SpillFile::new(self.workspace.spill()?, needed, self.budget, reserve);
         let range_blocks = RangeBlocks::new(0);
         Ok(Partitioned { space, file, ranges, range_blocks, block_bytes, loops: 0, salt: 0 })
     }

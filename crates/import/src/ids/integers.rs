@@ -4,9 +4,14 @@
 //! up their share of the budget, ids of further chunks are collected like those above 2^32: in
 //! buffers that are sorted, deduplicated and merged. Which way an id goes depends on timing; the
 //! set of ids, and therefore the vertex of each, does not.
+//!
+//! Nearly every id misses the cache, when it is inserted and when its rank is looked up. Both are
+//! done for a batch of ids in a loop so short that the processor has many of them under way.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+use cenote_device::memory::prefetch;
 
 use crate::budget::{Budget, Held};
 use crate::error::{ImportError, Result};
@@ -15,14 +20,22 @@ use cenote_store::VertexId;
 const CHUNK_BITS: u32 = 16;
 const CHUNKS: usize = 1 << CHUNK_BITS;
 const WORDS: usize = 1 << (CHUNK_BITS - 6);
-/// Bytes of a chunk: its bits and, in the finished map, a rank for each word.
-const CHUNK_BYTES: usize = WORDS * 10;
-const DIRECTORY_BYTES: usize = CHUNKS * 28;
+const RANKED_WORDS: usize = 1 << (CHUNK_BITS - 5);
+/// Bytes of a chunk in the finished map, which are more than its bits.
+const CHUNK_BYTES: usize = RANKED_WORDS * 8;
+/// Bytes of the directory of chunks while ids are collected, and in the finished map.
+const COLLECTING_BYTES: usize = CHUNKS * 16;
+const MAP_BYTES: usize = CHUNKS * 12;
+const DIRECTORY_BYTES: usize = COLLECTING_BYTES + MAP_BYTES;
+/// Ids whose cache lines are loaded while ranks are looked up.
+const AHEAD: usize = 24;
 /// Ids a worker collects before it sorts them.
 const LOCAL_IDS: usize = 1 << 14;
 const WHAT: &str = "the table of integer ids";
 
-type Chunk = Box<[AtomicU64]>;
+const HALF: u64 = u32::MAX as u64;
+
+type Chunk = Box<[AtomicU64; WORDS]>;
 
 #[derive(Debug)]
 pub(crate) struct IntegerSet<'a> {
@@ -48,6 +61,9 @@ pub(crate) struct LocalIds {
 }
 
 impl<'a> IntegerSet<'a> {
+    /// Memory of collecting ids that the finished map no longer takes.
+    pub const COLLECTING_BYTES: usize = COLLECTING_BYTES;
+
     /// Most memory of the bitmap for this number of ids.
     pub fn bitmap_bytes(ids: usize) -> usize {
         ids.min(CHUNKS) * CHUNK_BYTES + DIRECTORY_BYTES
@@ -79,6 +95,11 @@ impl<'a> IntegerSet<'a> {
         self.insert_rare(id, local)
     }
 
+    /// Inserts a batch of ids.
+    pub fn insert_all(&self, ids: &[u64], local: &mut LocalIds) -> Result<()> {
+        ids.iter().try_for_each(|&id| self.insert(id, local))
+    }
+
     #[cold]
     fn insert_rare(&self, id: u64, local: &mut LocalIds) -> Result<()> {
         if id < 1 << 32
@@ -100,7 +121,7 @@ impl<'a> IntegerSet<'a> {
         let mut mine = false;
         let chunk = self.chunks[index].get_or_init(|| {
             mine = true;
-            (0..WORDS).map(|_| AtomicU64::new(0)).collect()
+            Box::new([const { AtomicU64::new(0) }; WORDS])
         });
         if mine {
             let mut memory = self.chunk_memory.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,19 +162,19 @@ impl<'a> IntegerSet<'a> {
         });
         ids.shrink_to_fit();
         sparse.memory.shrink_to(ids.len() * 8);
-        let chunks = self.chunks.into_iter().map(OnceLock::into_inner);
-        let chunks = chunks.map(|chunk| chunk.map(|bits| RankedChunk::new(&bits))).collect();
         let memory = vec![
             self._directory,
             sparse.memory,
             self.chunk_memory.into_inner().unwrap_or_else(PoisonError::into_inner),
         ];
-        IntegerMap::new(chunks, ids, memory)
+        let mut map = IntegerMap::new(self.chunks, ids, memory)?;
+        map._memory[0].shrink_to(MAP_BYTES);
+        Ok(map)
     }
 }
 
 #[inline]
-fn set_bit(chunk: &[AtomicU64], id: u64) {
+fn set_bit(chunk: &[AtomicU64; WORDS], id: u64) {
     let word = &chunk[(id >> 6) as usize & (WORDS - 1)];
     let bit = 1u64 << (id & 63);
     // Most ids are in the set already; a plain load keeps the cache line shared.
@@ -209,45 +230,39 @@ fn merge_distinct(a: &[u64], b: &[u64], room: usize) -> Vec<u64> {
     merged
 }
 
+/// A chunk of the finished map: for each 32 ids, which of them there are, and above that the rank
+/// of the first. Both come with one cache line.
 #[derive(Debug)]
-struct RankedChunk {
-    bits: Box<[u64]>,
-    ranks: Box<[u16]>,
-}
+struct RankedChunk(Box<[u64; RANKED_WORDS]>);
 
 impl RankedChunk {
-    fn new(bits: &[AtomicU64]) -> Self {
-        let bits: Box<[u64]> = bits.iter().map(|word| word.load(Ordering::Relaxed)).collect();
-        let mut before = 0u32;
-        let ranks = bits
-            .iter()
-            .map(|word| {
-                let rank = before;
-                before += word.count_ones();
-                // 65,536 itself is only reached after the last word.
-                u16::try_from(rank).unwrap_or(u16::MAX)
-            })
-            .collect();
-        Self { bits, ranks }
-    }
-
-    fn count(&self) -> u64 {
-        self.bits.iter().map(|word| u64::from(word.count_ones())).sum()
+    /// The ranks of a chunk whose first id has the rank `first`, and the number of its ids.
+    fn new(chunk: &[AtomicU64; WORDS], first: u64) -> (Self, u64) {
+        let mut words = Box::new([0; RANKED_WORDS]);
+        let mut rank = first;
+        for (pair, bits) in words.as_chunks_mut::<2>().0.iter_mut().zip(chunk) {
+            let bits = bits.load(Ordering::Relaxed);
+            for (word, half) in pair.iter_mut().zip([bits & HALF, bits >> 32]) {
+                *word = rank << 32 | half;
+                rank += u64::from(half.count_ones());
+            }
+        }
+        (Self(words), rank - first)
     }
 
     fn ids(&self, first: u64) -> impl Iterator<Item = u64> {
-        self.bits.iter().zip((first..).step_by(64)).flat_map(|(&bits, first)| {
-            std::iter::successors(Some(bits), |left| Some(left & left.wrapping_sub(1)))
+        self.0.iter().zip((first..).step_by(32)).flat_map(|(&word, first)| {
+            std::iter::successors(Some(word & HALF), |left| Some(left & left.wrapping_sub(1)))
                 .take_while(|left| *left != 0)
                 .map(move |left| first + u64::from(left.trailing_zeros()))
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn rank(&self, id: u64) -> u32 {
-        let word = (id >> 6) as usize & (WORDS - 1);
-        let below = self.bits[word] & ((1u64 << (id & 63)) - 1);
-        u32::from(self.ranks[word]) + below.count_ones()
+        let word = self.0[(id >> 5) as usize & (RANKED_WORDS - 1)];
+        let below = word as u32 & ((1 << (id & 31)) - 1);
+        ((word >> 32) as u32).wrapping_add(below.count_ones())
     }
 }
 
@@ -255,7 +270,7 @@ impl RankedChunk {
 #[derive(Debug)]
 pub(crate) struct IntegerMap<'a> {
     chunks: Vec<Option<RankedChunk>>,
-    /// Ids in chunks before each chunk; for a chunk that exists, also the sparse ids before it.
+    /// Ids in chunks before each chunk.
     base: Vec<u32>,
     sparse: Vec<u64>,
     /// First position in `sparse` for each slice of the id range.
@@ -268,17 +283,22 @@ pub(crate) struct IntegerMap<'a> {
 
 impl<'a> IntegerMap<'a> {
     fn new(
-        chunks: Vec<Option<RankedChunk>>,
+        bitmap: Vec<OnceLock<Chunk>>,
         sparse: Vec<u64>,
         mut memory: Vec<Held<'a>>,
     ) -> Result<Self> {
         let mut in_chunks = 0u64;
         let mut base = Vec::with_capacity(CHUNKS + 1);
-        for (index, chunk) in chunks.iter().enumerate() {
+        let mut chunks = Vec::with_capacity(CHUNKS);
+        for (index, bits) in bitmap.into_iter().enumerate() {
+            base.push(low_u32(in_chunks));
             let first = (index as u64) << CHUNK_BITS;
-            let extra = if chunk.is_some() { sparse.partition_point(|&id| id < first) } else { 0 };
-            base.push(low_u32(in_chunks + extra as u64));
-            in_chunks += chunk.as_ref().map_or(0, RankedChunk::count);
+            chunks.push(bits.into_inner().map(|bits| {
+                let before = sparse.partition_point(|&id| id < first) as u64;
+                let (chunk, ids) = RankedChunk::new(&bits, (in_chunks + before) & HALF);
+                in_chunks += ids;
+                chunk
+            }));
         }
         base.push(low_u32(in_chunks));
         let count = in_chunks + sparse.len() as u64;
@@ -321,9 +341,9 @@ impl<'a> IntegerMap<'a> {
         let mut largest = self.sparse.last().copied();
         for (index, chunk) in self.chunks.iter().enumerate().rev() {
             let Some(chunk) = chunk else { continue };
-            if let Some(word) = chunk.bits.iter().rposition(|&bits| bits != 0) {
-                let bit = 63 - u64::from(chunk.bits[word].leading_zeros());
-                let id = ((index as u64) << CHUNK_BITS) + word as u64 * 64 + bit;
+            if let Some(word) = chunk.0.iter().rposition(|word| word & HALF != 0) {
+                let bit = 63 - u64::from((chunk.0[word] & HALF).leading_zeros());
+                let id = ((index as u64) << CHUNK_BITS) + word as u64 * 32 + bit;
                 largest = largest.max(Some(id));
                 break;
             }
@@ -332,23 +352,42 @@ impl<'a> IntegerMap<'a> {
     }
 
     /// The rank of an id that was inserted.
-    #[inline]
+    #[inline(always)]
     pub fn dense(&self, id: u64) -> VertexId {
-        let chunk = (id >> CHUNK_BITS).min(CHUNKS as u64) as usize;
-        match self.chunks.get(chunk) {
-            Some(Some(ranked)) => self.base[chunk] + ranked.rank(id),
-            _ => self.base[chunk] + self.sparse_rank(id),
+        match self.chunks.get((id >> CHUNK_BITS) as usize) {
+            Some(Some(ranked)) => ranked.rank(id),
+            _ => self.sparse_rank(id),
         }
     }
 
+    /// The ranks of a batch of ids.
+    pub fn dense_all(&self, ids: &[u64], ranks: &mut [VertexId]) {
+        for (at, (rank, &id)) in ranks.iter_mut().zip(ids).enumerate() {
+            if let Some(&later) = ids.get(at + AHEAD) {
+                self.prefetch(later);
+            }
+            *rank = self.dense(id);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, id: u64) {
+        if let Some(Some(ranked)) = self.chunks.get((id >> CHUNK_BITS) as usize) {
+            prefetch(ranked.0.as_slice(), (id >> 5) as usize & (RANKED_WORDS - 1));
+        }
+    }
+
+    #[inline(never)]
     fn sparse_rank(&self, id: u64) -> u32 {
+        let before = self.base[(id >> CHUNK_BITS).min(CHUNKS as u64) as usize];
         let first = self.sparse.first().copied().unwrap_or(0);
         // An input that changed between the passes may contain larger ids.
         let slice =
             (id.saturating_sub(first) >> self.slice_shift).min(self.slices.len() as u64 - 2);
         let slice = slice as usize;
         let (from, to) = (self.slices[slice] as usize, self.slices[slice + 1] as usize);
-        low_u32((from + self.sparse[from..to].partition_point(|&other| other < id)) as u64)
+        let among = self.sparse[from..to].partition_point(|&other| other < id);
+        before + low_u32((from + among) as u64)
     }
 
     /// All ids, ascending.

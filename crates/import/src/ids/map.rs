@@ -56,6 +56,23 @@ impl<'a> IdMap<'a> {
         }
     }
 
+    /// The vertices of a batch of ids, as [`IdMap::dense`].
+    pub fn dense_all(&self, ids: &[u64], vertices: &mut [VertexId]) {
+        match &self.ranks {
+            RankMap::Integers(map) if map.is_identity() => {
+                vertices.iter_mut().zip(ids).for_each(|(vertex, &id)| *vertex = id as VertexId);
+            }
+            RankMap::Integers(map) => map.dense_all(ids, vertices),
+            RankMap::Strings(map) => {
+                vertices.iter_mut().zip(ids).for_each(|(vertex, &id)| *vertex = map.dense(id));
+            }
+        }
+        let Some(placed) = &self.placed else { return };
+        for vertex in vertices {
+            *vertex = placed.vertex_of.get(*vertex as usize).copied().unwrap_or(*vertex);
+        }
+    }
+
     /// Bytes of the rank of every vertex, unless it is the vertex.
     pub fn ranks_bytes(&self) -> usize {
         self.placed.as_ref().map_or(0, |placed| size_of_val(placed.vertex_of.as_slice()))

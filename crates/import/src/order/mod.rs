@@ -85,7 +85,7 @@ impl<'a> Import<'a> {
                 let needed = parts.graph_bytes(gathered.ids.len());
                 explain_output(error, needed, "the graph in natural order", "temp_dir")
             })?;
-        let spilled = parts.file.bytes() + written.spill_bytes + written.output_bytes;
+        let spilled = parts.file.device_bytes() + written.spill_bytes + written.output_bytes;
         let page_bytes = config.page_bytes as usize;
         let pages = written.output_bytes as usize / page_bytes;
         Ok((Temporary { device, pages, page_bytes }, spilled))

@@ -9,6 +9,7 @@ use cenote_device::model::preset::Preset;
 use cenote_import::{
     ImportConfig, ImportError, ImportReport, InputSpec, NoProgress, Workspace, import_into, rewrite,
 };
+use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::{Graph, Order};
 
 use crate::oracle::file;
@@ -70,9 +71,13 @@ impl Workspace for Simulated {
 }
 
 fn input(folder: &tempfile::TempDir) -> InputSpec {
+    input_of(folder, 40_000)
+}
+
+fn input_of(folder: &tempfile::TempDir, edges: u64) -> InputSpec {
     let mut text = String::new();
-    (0..40_000u64).for_each(|i| text.push_str(&format!("{} {}\n", i % 997 * 3, i * i % 1009)));
-    file(folder, "a.txt", text.as_bytes())
+    (0..edges).for_each(|i| text.push_str(&format!("{} {}\n", i % 997 * 3, i * i % 1009)));
+    file(folder, &format!("{edges}.txt"), text.as_bytes())
 }
 
 fn run(workspace: &Simulated, spec: &InputSpec) -> Result<ImportReport, ImportError> {
@@ -81,8 +86,21 @@ fn run(workspace: &Simulated, spec: &InputSpec) -> Result<ImportReport, ImportEr
     import_into(std::slice::from_ref(spec), workspace, &config, &NoProgress)
 }
 
+/// Imports in a budget so small that blocks do not stay in memory.
+fn run_spilling(workspace: &Simulated, spec: &InputSpec) -> Result<ImportReport, ImportError> {
+    let config = ImportConfig::default()
+        .directed(true)
+        .in_edges(true)
+        .hub_neighbours(HubNeighboursChoice::No)
+        .threads(1)
+        .memory_bytes(10 << 20);
+    import_into(std::slice::from_ref(spec), workspace, &config, &NoProgress)
+}
+
+type Runs = fn(&Simulated, &InputSpec) -> Result<ImportReport, ImportError>;
+
 /// The bytes of the graph without faults, and the operations on output and spill files.
-fn faultless(spec: &InputSpec) -> (Vec<u8>, u64, u64) {
+fn faultless(run: Runs, spec: &InputSpec) -> (Vec<u8>, u64, u64) {
     let workspace = Simulated::new(FaultPlan::none(), FaultPlan::none());
     run(&workspace, spec).unwrap();
     assert!(workspace.published());
@@ -96,7 +114,9 @@ fn faultless(spec: &InputSpec) -> (Vec<u8>, u64, u64) {
 fn any_operation_that_fails_is_an_error_and_no_graph() {
     let folder = tempfile::tempdir().unwrap();
     let spec = input(&folder);
-    let (_, output_operations, spill_operations) = faultless(&spec);
+    let (_, output_operations, _) = faultless(run, &spec);
+    let larger = input_of(&folder, 200_000);
+    let (_, _, spill_operations) = faultless(run_spilling, &larger);
     assert!(output_operations > 3 && spill_operations > 3);
     for errno in [EIO, ENOSPC] {
         for n in 0..output_operations {
@@ -109,7 +129,8 @@ fn any_operation_that_fails_is_an_error_and_no_graph() {
         for n in 0..spill_operations {
             let plan = FaultPlan::seeded(n).with(When::Operation(n), Effect::Errno(errno));
             let workspace = Simulated::new(plan, FaultPlan::none());
-            let error = run(&workspace, &spec).expect_err("a failed operation is an error");
+            let error =
+                run_spilling(&workspace, &larger).expect_err("a failed operation is an error");
             assert!(error.to_string().contains("sim:"), "operation {n}: {error}");
             assert!(!workspace.published(), "operation {n}");
         }
@@ -125,7 +146,7 @@ fn a_full_disk_says_how_much_is_needed() {
         [(full.clone(), FaultPlan::none(), "temp_dir"), (FaultPlan::none(), full, "out")]
     {
         let workspace = Simulated::new(spill, output);
-        let error = run(&workspace, &spec).unwrap_err();
+        let error = run_spilling(&workspace, &spec).unwrap_err();
         let message = error.to_string();
         assert!(matches!(error, ImportError::Full { .. }), "{message}");
         assert!(message.contains("no space left") && message.contains(remedy), "{message}");
@@ -137,12 +158,12 @@ fn a_full_disk_says_how_much_is_needed() {
 fn spilled_blocks_that_are_lost_or_torn_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let spec = input(&folder);
-    let (graph, _, spill_operations) = faultless(&spec);
+    let (graph, _, spill_operations) = faultless(run_spilling, &spec);
     for effect in [Effect::LostWrite, Effect::TornWrite, Effect::ShortRead] {
         for n in 0..spill_operations {
             let plan = FaultPlan::seeded(n).with(When::Operation(n), effect);
             let workspace = Simulated::new(plan, FaultPlan::none());
-            match run(&workspace, &spec) {
+            match run_spilling(&workspace, &spec) {
                 // The fault met no operation that it has an effect on, or came to nothing.
                 Ok(_) => assert!(workspace.output().contents() == graph, "{effect:?} at {n}"),
                 Err(error) => assert!(error.to_string().contains("sim:"), "{error}"),
@@ -151,7 +172,7 @@ fn spilled_blocks_that_are_lost_or_torn_are_found() {
     }
     // The medium itself changes bits.
     let plan = FaultPlan { flipped_bits: vec![(4097, 3)], ..FaultPlan::none() };
-    let error = run(&Simulated::new(plan, FaultPlan::none()), &spec).unwrap_err();
+    let error = run_spilling(&Simulated::new(plan, FaultPlan::none()), &spec).unwrap_err();
     assert!(matches!(error, ImportError::SpillDamaged { .. }), "{error}");
 }
 
@@ -159,7 +180,7 @@ fn spilled_blocks_that_are_lost_or_torn_are_found() {
 fn power_cut_at_any_operation_leaves_no_graph_that_opens() {
     let folder = tempfile::tempdir().unwrap();
     let spec = input(&folder);
-    let (graph, operations, _) = faultless(&spec);
+    let (graph, operations, _) = faultless(run, &spec);
     for n in 0..operations {
         for unsynced in [Unsynced::Random, Unsynced::Kept, Unsynced::Lost, Unsynced::Torn] {
             let plan = FaultPlan { unsynced, ..FaultPlan::power_cut(n, n) };

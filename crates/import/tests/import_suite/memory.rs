@@ -6,6 +6,7 @@ use cenote_import::{
     Edge, Edges, FileWorkspace, IdKind, ImportConfig, ImportReport, Input, InputSpec, NoProgress,
     import, import_edges,
 };
+use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::{Order, WeightType};
 
 use crate::oracle::file;
@@ -146,4 +147,37 @@ fn a_panic_of_an_iterator_ends_the_import() {
         (i, i / 2)
     });
     let _ = run(&[Edges::iter(edges).into()], &folder.path().join("a"), &ImportConfig::default());
+}
+
+#[test]
+fn edges_are_spilled_only_as_far_as_they_do_not_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let edges: Vec<(u64, u64)> =
+        (0..400_000u64).map(|i| (i * i % 49_999, i * 31 % 50_003)).collect();
+    let text = file(&folder, "a.txt", text(&edges).as_bytes());
+    let pairs: Vec<u8> = edges.iter().flat_map(|&(s, t)| (s | t << 32).to_le_bytes()).collect();
+    let pairs = file(&folder, "a.u32", &pairs);
+    let out = folder.path().join("g.cenote");
+    let mut known: Option<Vec<u8>> = None;
+    for spec in [text, pairs] {
+        for (memory_bytes, most) in [(256 << 20, 0), (14 << 20, 30 << 20), (12 << 20, 30 << 20)] {
+            for directed in [false, true] {
+                let config = ImportConfig::default()
+                    .overwrite(true)
+                    .directed(directed)
+                    .in_edges(directed)
+                    .hub_neighbours(HubNeighboursChoice::No)
+                    .threads(2)
+                    .memory_bytes(memory_bytes);
+                let report = import(&[InputSpec::clone(&spec)], &out, &config, &NoProgress);
+                let report = report.unwrap();
+                assert!(report.spill_bytes <= most && (most == 0 || report.spill_bytes > 0));
+                assert!(report.peak_memory_bytes <= memory_bytes as u64);
+                if !directed {
+                    let graph = std::fs::read(&out).unwrap();
+                    assert!(*known.get_or_insert_with(|| graph.clone()) == graph, "{config:?}");
+                }
+            }
+        }
+    }
 }
