@@ -1,5 +1,4 @@
-//! Reads Parquet: two columns of integers or strings, and optionally weights, one row group after
-//! the other.
+//! Reads the row groups of Parquet: two columns of integers or strings, and optionally weights.
 
 use std::fs::File;
 use std::sync::Arc;
