@@ -46,6 +46,7 @@ pub mod sssp;
 pub mod triangles;
 pub mod walk;
 pub mod wcc;
+mod worklist;
 
 pub use estimate::Estimate;
 pub use ranks::{NO_PARENT, default_source};

@@ -5,17 +5,19 @@
 //! **Source.** Bidirectional search, Pohl 1971.
 //!
 //! **Trick.** With in-lists the search runs forward from the source and backward from the target,
-//! each time one level on the side whose frontier has fewer pages, until the sides meet or one is
-//! exhausted: on social networks after some thousand pages instead of nearly all. Vertices reached
-//! forward stay known for the next target; so do vertices that lead only to unreachable targets.
+//! each time on the side with fewer active pages, until the sides meet or one is exhausted: on
+//! social networks after some thousand pages instead of nearly all. Levels do not matter, so a page
+//! is searched until nothing new is found on it ([`Worklist`]): a path costs a visit a page.
+//! Vertices reached forward stay known for the next target; so do vertices that lead only to
+//! unreachable targets.
 //! Without in-lists one pseudo-DFS ([`pseudo::search`]) looks for all targets at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_engine::{
-    ActiveSet, AsynchronousConfig, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart,
-    Graph, Kernel, List, Needs, VertexId, setters,
+    AsynchronousConfig, Bitmap, Direction, Engine, EngineConfig, Graph, Kernel, Needs, Page,
+    PageTask, Purpose, VertexId, setters,
 };
 
 use crate::dfs::pseudo;
@@ -23,6 +25,7 @@ use crate::estimate::{Estimate, Reads};
 use crate::plain::Lists;
 use crate::ranks::default_source;
 use crate::report::{AlgoError, Result, Run, check_vertices, graph_pages, pages};
+use crate::worklist::{IDLE, Worklist};
 
 const NAME: &str = "reach";
 
@@ -58,13 +61,16 @@ fn is_bidirectional(graph: &Graph) -> bool {
     graph.adjacency(Direction::In).is_some()
 }
 
-/// Memory: three sets and four frontiers with in-lists, otherwise that of pseudo-DFS.
+/// Memory: five sets and two worklists of pages with in-lists, otherwise that of pseudo-DFS.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     if !is_bidirectional(graph) {
         return Needs { what: NAME, ..pseudo::needs(graph, config) };
     }
     let n = graph.vertices();
-    let state_bytes = 3 * Bitmap::bytes_for(n) + 4 * Frontier::bytes_for(n, config.threads);
+    let worklist = |direction| Worklist::bytes_for(pages(graph, direction));
+    let state_bytes = (5 * Bitmap::bytes_for(n))
+        .saturating_add(worklist(Direction::Out))
+        .saturating_add(worklist(Direction::In));
     Needs { what: NAME, state_bytes, scratch_bytes: 0 }
 }
 
@@ -99,7 +105,11 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, reach: &ReachConfig) -> Res
     let config = if bidirectional { config } else { pseudo::with_room(graph, config, &needs)? };
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     let reachable = engine.install(|| match bidirectional {
-        true => Search::new(&engine, source)?.all(&reach.targets),
+        true => {
+            let n = graph.vertices();
+            let active = [Bitmap::new(n)?, Bitmap::new(n)?];
+            Search::new(&engine, source, &active)?.all(&reach.targets)
+        }
         false => {
             let found =
                 pseudo::search(&engine, source, &reach.targets, AsynchronousConfig::default())?;
@@ -110,64 +120,61 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, reach: &ReachConfig) -> Res
 }
 
 /// One direction of the search.
-struct Side {
+struct Side<'e> {
     direction: Direction,
     visited: Bitmap,
-    frontier: Frontier,
-    next: Frontier,
+    /// The lists of visited vertices that are still to be followed.
+    worklist: Worklist<'e>,
 }
 
-impl Side {
-    fn new(n: usize, direction: Direction) -> Result<Self> {
-        Ok(Self {
-            direction,
-            visited: Bitmap::new(n)?,
-            frontier: Frontier::new(n)?,
-            next: Frontier::new(n)?,
-        })
+impl<'e> Side<'e> {
+    /// `active` is an empty set over the vertices.
+    fn new(engine: &'e Engine, direction: Direction, active: &'e Bitmap) -> Result<Self> {
+        let adjacency = engine.graph().adjacency(direction).expect("both have lists");
+        let visited = Bitmap::new(engine.graph().vertices())?;
+        Ok(Self { direction, visited, worklist: Worklist::new(adjacency, active)? })
     }
 
     fn start(&mut self, v: VertexId) {
         self.visited.clear();
         self.visited.insert(v);
-        self.frontier.set([v]);
+        self.worklist.clear();
+        self.worklist.activate(v, 0);
     }
 
-    fn pages(&self, engine: &Engine) -> u64 {
-        engine.active_pages(self.direction, &ActiveSet::In(&self.frontier))
+    fn pages(&self) -> Vec<PageTask> {
+        self.worklist.up_to(IDLE)
     }
 
-    /// Expands one level; returns whether it met `other`.
-    fn step(&mut self, engine: &Engine, other: &Bitmap) -> Result<bool> {
-        let met = AtomicBool::new(false);
-        let (visited, next) = (&self.visited, &self.next);
+    /// Visits these pages; returns whether it met `other`.
+    fn step(&self, engine: &Engine, pages: &[PageTask], other: &Bitmap) -> Result<bool> {
         let label = match self.direction {
             Direction::Out => "forward",
             Direction::In => "backward",
         };
-        let kernel = Expand { visited, next, other, met: &met };
-        let parts = engine.visit(label, self.direction, ActiveSet::In(&self.frontier), &kernel)?;
-        self.frontier.advance(&mut self.next, parts);
-        Ok(met.into_inner())
+        let kernel = Expand { side: self, other, met: AtomicBool::new(false) };
+        engine.visit_pages(label, self.direction, pages, &kernel)?;
+        Ok(kernel.met.into_inner())
     }
 }
 
 /// The searches for one target after another.
 struct Search<'e> {
     engine: &'e Engine,
-    forward: Side,
-    backward: Side,
+    forward: Side<'e>,
+    backward: Side<'e>,
     /// Vertices known to be unreachable: those from which an unreachable target can be reached.
     unreachable: Bitmap,
 }
 
 impl<'e> Search<'e> {
-    fn new(engine: &'e Engine, source: VertexId) -> Result<Self> {
-        let n = engine.graph().vertices();
-        let mut forward = Side::new(n, Direction::Out)?;
+    fn new(engine: &'e Engine, source: VertexId, active: &'e [Bitmap; 2]) -> Result<Self> {
+        let [forward, backward] = active;
+        let mut forward = Side::new(engine, Direction::Out, forward)?;
         forward.start(source);
-        let backward = Side::new(n, Direction::In)?;
-        Ok(Self { engine, forward, backward, unreachable: Bitmap::new(n)? })
+        let backward = Side::new(engine, Direction::In, backward)?;
+        let unreachable = Bitmap::new(engine.graph().vertices())?;
+        Ok(Self { engine, forward, backward, unreachable })
     }
 
     fn all(mut self, targets: &[VertexId]) -> Result<Vec<bool>> {
@@ -182,12 +189,15 @@ impl<'e> Search<'e> {
             return Ok(false);
         }
         self.backward.start(target);
-        while !self.forward.frontier.is_empty() && !self.backward.frontier.is_empty() {
-            let forward_pages = self.forward.pages(self.engine);
-            let met = if forward_pages <= self.backward.pages(self.engine) {
-                self.forward.step(self.engine, &self.backward.visited)?
+        loop {
+            let (forward, backward) = (self.forward.pages(), self.backward.pages());
+            if forward.is_empty() || backward.is_empty() {
+                break;
+            }
+            let met = if forward.len() <= backward.len() {
+                self.forward.step(self.engine, &forward, &self.backward.visited)?
             } else {
-                self.backward.step(self.engine, &self.forward.visited)?
+                self.backward.step(self.engine, &backward, &self.forward.visited)?
             };
             if met {
                 return Ok(true);
@@ -198,27 +208,42 @@ impl<'e> Search<'e> {
     }
 }
 
-/// Marks the unvisited neighbours of the frontier, and sets `met` if the other side had one.
+/// Marks the unvisited neighbours of active vertices, and sets `met` if the other side had one.
 struct Expand<'a> {
-    visited: &'a Bitmap,
-    next: &'a Frontier,
+    side: &'a Side<'a>,
     other: &'a Bitmap,
-    met: &'a AtomicBool,
+    met: AtomicBool,
 }
 
 impl Kernel for Expand<'_> {
-    type Local = FrontierPart;
+    /// Visited vertices of a page that are still to be followed.
+    type Local = Vec<VertexId>;
 
-    fn local(&self) -> FrontierPart {
-        FrontierPart::default()
+    fn local(&self) -> Vec<VertexId> {
+        Vec::new()
     }
 
-    fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
-        for &target in list.targets {
-            if !self.visited.contains(target) && self.visited.insert(target) {
-                self.next.add(target, part);
+    fn page(&self, stack: &mut Vec<VertexId>, page: &Page<'_>, purpose: &Purpose<'_>) {
+        let Side { visited, worklist, .. } = self.side;
+        let number = purpose.task.page;
+        worklist.take(number, page, |v| stack.push(v));
+        let (starting, runs_on) = (worklist.starting(number), worklist.runs_on(number));
+        while let Some(v) = stack.pop() {
+            let list = page.list_of(v).expect("active lists were taken from this page");
+            for &target in list.targets {
+                if visited.contains(target) || !visited.insert(target) {
+                    continue;
+                }
                 if self.other.contains(target) {
                     self.met.store(true, Ordering::Relaxed);
+                }
+                if !starting.contains(&target) {
+                    worklist.activate(target, 0);
+                    continue;
+                }
+                stack.push(target);
+                if runs_on == Some(target) {
+                    worklist.activate_further(target, 0);
                 }
             }
         }

@@ -4,57 +4,20 @@
 //! **Trick.** On a grid or road network a level has few vertices, each on a page of its own, and
 //! there are thousands of levels. The cost is the step itself: its barrier, its sorting of pages,
 //! and a page for each list. So once the search has visited half as many pages as the graph has
-//! ([`StepBudget`]), and the remaining lists fit in the memory left, one pass loads them, and the
-//! search ends in memory.
+//! ([`StepBudget`](crate::worklist::StepBudget)), and the remaining lists fit in the memory left,
+//! one pass loads them, and the search ends in memory.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Adjacency, Bitmap, Direction, Engine, Frontier, Graph, HugeVec, Kernel, List,
-    VertexId,
+    ActiveSet, Adjacency, Bitmap, Direction, Engine, Graph, HugeVec, Kernel, List, VertexId,
 };
 
-use crate::report::{Result, pages};
-
-/// After this many consecutive small steps, many more are expected.
-const STEPS_SMALL_MIN: u32 = 8;
-
-/// A step is small if it has less than `1 / VERTICES_SHARE` of the graph's vertices.
-const VERTICES_SHARE: u64 = 64;
+use crate::report::Result;
 
 /// The most edges per vertex at which the lists take memory from cached pages. Networks of many
 /// levels have few edges per vertex; for social networks the cache is worth more.
 const DEGREE_MEAN_MAX: u64 = 8;
-
-/// Counts the cost of small steps, to decide when loading the residual graph pays. At worst, if the
-/// search would end with the next level, the pass doubles the time.
-#[derive(Debug, Default)]
-pub(super) struct StepBudget {
-    steps_small: u32,
-    pages_seen: u64,
-    unlimited: bool,
-}
-
-impl StepBudget {
-    /// Never exhausted: for lists that do not fit.
-    pub fn unlimited() -> Self {
-        Self { unlimited: true, ..Self::default() }
-    }
-
-    /// Counts the next step; true if loading all remaining lists is now the better choice.
-    pub fn is_exhausted(
-        &mut self,
-        graph: &Graph,
-        frontier: &Frontier,
-        frontier_pages: u64,
-    ) -> bool {
-        let small = frontier.count() * VERTICES_SHARE < graph.vertices() as u64;
-        let all_pages = pages(graph, Direction::Out);
-        self.steps_small = if small { self.steps_small + 1 } else { 0 };
-        self.pages_seen += frontier_pages;
-        !self.unlimited && self.steps_small > STEPS_SMALL_MIN && self.pages_seen > all_pages / 2
-    }
-}
 
 /// Bytes of the lists of the whole graph, and of the queue of a search through them.
 pub(super) fn bytes_for(graph: &Graph) -> u64 {

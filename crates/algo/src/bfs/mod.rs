@@ -40,6 +40,7 @@ use cenote_engine::{
 use crate::estimate::{Estimate, Reads, kept};
 use crate::ranks::{NO_PARENT, Parents, default_source, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, pages};
+use crate::worklist::Worklist;
 use search::Search;
 pub use verify::verify;
 
@@ -129,7 +130,8 @@ impl Bfs {
 }
 
 /// Memory: 4 bytes a vertex for levels, 4 for parents (8 if the graph is not in the order of its
-/// ids), 3 sets; optionally 16 bytes a vertex, and on a graph of few edges per vertex its lists.
+/// ids), 3 sets, with `auto` a worklist of pages; optionally 16 bytes a vertex, and on a graph of
+/// few edges per vertex its lists.
 pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let n = graph.vertices();
     let parents = if bfs.parents { Parents::bytes_for(graph) } else { 0 };
@@ -139,7 +141,12 @@ pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let kept_bytes = if keeps_unvisited(graph, config.strategy) { 16 * n as u64 } else { 0 };
     let csr_bytes = if loads_csr(graph, config.strategy) { csr::bytes_for(graph) } else { 0 };
     let scratch_bytes = kept_bytes.max(csr_bytes);
-    Needs { what: NAME, state_bytes: 4 * n as u64 + parents + sets, scratch_bytes }
+    let worklist = match config.strategy {
+        Strategy::Auto => Worklist::bytes_for(pages(graph, Direction::Out)),
+        Strategy::Block | Strategy::Vertex => 0,
+    };
+    let state_bytes = (4 * n as u64 + parents + sets).saturating_add(worklist);
+    Needs { what: NAME, state_bytes, scratch_bytes }
 }
 
 fn keeps_unvisited(graph: &Graph, strategy: Strategy) -> bool {

@@ -3,18 +3,19 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, VertexId,
+    ActiveSet, Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, Strategy, VertexId,
 };
 use rayon::prelude::*;
 
 use super::asynchronous::{self, Asynchronous};
-use super::csr::{Csr, StepBudget};
+use super::csr::Csr;
 use super::hub_neighbours::BottomUpHubNeighbours;
 use super::step::{BottomUp, TopDown, joins, set};
 use super::unvisited::{Keep, Unvisited, UnvisitedPart};
 use super::{Bfs, BfsConfig, UNREACHED, asks_hub_neighbours, keeps_unvisited};
 use crate::ranks::Parents;
 use crate::report::{Result, Run, pages};
+use crate::worklist::StepBudget;
 
 /// A bottom-up step is tried if the frontier has at least this fraction of the pages of all
 /// unvisited vertices.
@@ -127,17 +128,20 @@ impl<'e> Search<'e> {
         std::mem::swap(&mut self.frontier, &mut self.next);
     }
 
-    /// Pages of the frontier; 0 without scratch memory, where it does not matter.
+    /// Pages of the frontier; 0 where it does not matter: the papers' strategies go step by step.
     fn frontier_pages(&self) -> u64 {
-        match self.engine.memory().scratch_bytes {
-            0 => 0,
-            _ => self.engine.active_pages(Direction::Out, &ActiveSet::In(&self.frontier)),
+        match self.engine.config().strategy {
+            Strategy::Block | Strategy::Vertex => 0,
+            Strategy::Auto => {
+                self.engine.active_pages(Direction::Out, &ActiveSet::In(&self.frontier))
+            }
         }
     }
 
     /// The pages of all unvisited vertices, if the step is to be done bottom-up.
     fn bottom_up_pages(&self, frontier_pages: u64) -> Option<u64> {
-        if frontier_pages == 0
+        if self.engine.memory().scratch_bytes == 0
+            || frontier_pages == 0
             || !keeps_unvisited(self.engine.graph(), self.engine.config().strategy)
         {
             return None;
@@ -154,7 +158,7 @@ impl<'e> Search<'e> {
     }
 
     /// After many small steps: loads all remaining lists, if they fit in memory, and ends the
-    /// search there. False if the search is to go on step by step.
+    /// search there, or without steps. False if the search is to go on step by step.
     fn finish_in_csr(&mut self, frontier_pages: u64) -> Result<bool> {
         let graph = self.engine.graph();
         if frontier_pages == 0
@@ -171,13 +175,7 @@ impl<'e> Search<'e> {
         });
         match csr {
             Some(csr) => self.reached += self.queue_in_memory(&csr)?,
-            None if bytes_max >= asynchronous::bytes_for(pages(graph, Direction::Out)) => {
-                self.finish_asynchronously()?;
-            }
-            None => {
-                self.step_budget = StepBudget::unlimited();
-                return Ok(false);
-            }
+            None => self.finish_asynchronously()?,
         }
         Ok(true)
     }
@@ -251,7 +249,10 @@ impl<'e> Search<'e> {
         let least = |hub_neighbours: u64| {
             (HUB_NEIGHBOURS_TIMES * hub_neighbours).max(all_pages / HUB_NEIGHBOURS_PART)
         };
-        hub_neighbours.is_some_and(|hub_neighbours| frontier_pages >= least(hub_neighbours.pages()))
+        let has_room = self.engine.memory().scratch_bytes > 0;
+        has_room
+            && hub_neighbours
+                .is_some_and(|hub_neighbours| frontier_pages >= least(hub_neighbours.pages()))
     }
 
     /// One step over hub neighbours, and then over whichever has fewer pages: the lists of the

@@ -18,8 +18,13 @@
 //! shortened later, with the same result. One atomic minimum on 64 bits works for all weights
 //! ([`length`]).
 //!
+//! A search of many small steps, as on a grid or a road network, goes on in memory, if all lists
+//! fit ([`in_memory`]), or else page by page without steps ([`asynchronous`]).
+//!
 //! Steps: [`relax`], [`parents`].
 
+mod asynchronous;
+mod in_memory;
 mod length;
 mod parents;
 mod relax;
@@ -29,14 +34,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, Weight,
-    setters, weighted_bytes_for,
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, Strategy,
+    VertexId, Weight, setters, weighted_bytes_for, weighted_pages_bytes_for,
 };
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
 use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
+use crate::worklist::{StepBudget, Worklist};
+use asynchronous::Asynchronous;
+use in_memory::Csr;
 pub use length::UNREACHED;
 use length::{Lengths, OVERFLOW};
 use parents::Found;
@@ -91,7 +99,7 @@ pub struct Sssp {
     pub sources: Vec<VertexId>,
     /// The bucket width.
     pub delta: f64,
-    /// Buckets processed.
+    /// Buckets and rounds processed.
     pub buckets: u64,
     /// Vertices reached, including the sources.
     pub reached: u64,
@@ -181,7 +189,8 @@ impl Distance {
 }
 
 /// Memory: 8 bytes a vertex for distances, 4 for parents (8 if the graph is not in the order of its
-/// ids), 3 sets; the memory of weighted visits, and an index of weights of 8 bytes a page of lists.
+/// ids), 3 sets; with `auto` a worklist of pages; the memory of weighted visits, and an index of
+/// weights of 8 bytes a page of lists; optionally on a graph of few edges per vertex its lists.
 ///
 /// # Errors
 /// An index that cannot be read.
@@ -189,9 +198,36 @@ pub fn needs(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<
     let n = graph.vertices();
     let parents = if sssp.parents { Parents::bytes_for(graph) } else { 0 };
     let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
-    let weighted = weighted_bytes_for(graph, config, Direction::Out)?;
-    let state_bytes = 8 * n as u64 + parents + sets + weighted;
-    Ok(Needs { what: NAME, state_bytes, scratch_bytes: 0 })
+    let by_lists = weighted_bytes_for(graph, config, Direction::Out)?;
+    let (worklist, by_pages) = match config.strategy {
+        Strategy::Auto => (
+            Worklist::bytes_for(pages(graph, Direction::Out)),
+            weighted_pages_bytes_for(graph, config, Direction::Out)?,
+        ),
+        Strategy::Block | Strategy::Vertex => (0, 0),
+    };
+    let state_bytes = 8 * n as u64 + parents + sets + by_lists.max(by_pages);
+    let scratch_bytes =
+        if loads_lists(graph, config.strategy) { in_memory::bytes_for(graph) } else { 0 };
+    Ok(Needs { what: NAME, state_bytes: state_bytes.saturating_add(worklist), scratch_bytes })
+}
+
+fn loads_lists(graph: &Graph, strategy: Strategy) -> bool {
+    strategy == Strategy::Auto && in_memory::is_worth_room(graph)
+}
+
+/// The cache gives memory to the lists of a graph of few edges per vertex, if they fit; if not, it
+/// keeps all.
+fn with_room(graph: &Graph, mut config: EngineConfig, sssp: &SsspConfig) -> Result<EngineConfig> {
+    let needs = needs(graph, &config, sssp)?;
+    if needs.scratch_bytes > 0 {
+        let (_, memory) = Engine::plan(graph, &config, &needs)?;
+        let left = memory.scratch_bytes + memory.cache_bytes;
+        if let Some(cache) = left.checked_sub(needs.scratch_bytes) {
+            config.cache_bytes = Some(config.cache_bytes.map_or(cache, |set| set.min(cache)));
+        }
+    }
+    Ok(config)
 }
 
 /// Pages of weights are cached as pages of lists are.
@@ -205,20 +241,44 @@ fn with_weights(graph: &Graph, config: EngineConfig) -> EngineConfig {
 /// As [`run`].
 pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<Estimate> {
     check(graph, sssp)?;
-    let config = &with_weights(graph, config.clone());
+    let config = &with_room(graph, with_weights(graph, config.clone()), sssp)?;
     let needs = needs(graph, config, sssp)?;
     let plan = Engine::plan(graph, config, &needs)?;
     let column = graph.weights(Direction::Out).map_or(0, |column| column.pages());
     let total = pages(graph, Direction::Out) + column;
     let pass = total as f64;
     let missing = 1.0 - kept(graph, &plan.1, total);
-    let visits = visits(graph) + f64::from(u8::from(sssp.parents));
-    let likely = pass * (FIRST_PASS + (visits - FIRST_PASS) * missing);
-    let because = format!(
-        "the pages of all reachable vertices and their weights, and those that do not stay \
-         in memory about {visits:.0} times"
-    );
-    Ok(Estimate::new(graph, plan, Reads::between(1.0, likely, 2.0 * likely), because))
+    let parents = f64::from(u8::from(sssp.parents));
+    let reads = |visits: f64| pass * (FIRST_PASS + (visits - FIRST_PASS) * missing);
+    let (likely, at_most, because) = if !is_lattice(graph) || !goes_without_steps(config) {
+        let visits = visits(graph) + parents;
+        let because = format!(
+            "the pages of all reachable vertices and their weights, and those that do not stay \
+             in memory about {visits:.0} times"
+        );
+        (reads(visits), 2.0 * reads(visits), because)
+    } else if loads_lists(graph, config.strategy) && plan.1.scratch_bytes >= needs.scratch_bytes {
+        let because = "all pages, and some before that: the lists fit in memory".to_owned();
+        (pass * (1.3 + parents * missing), pass * (2.0 + parents), because)
+    } else {
+        let because = "page by page, nearest first: about 10 times where neighbours lie near each \
+                       other in the file, at most as often as fronts cross a page"
+            .to_owned();
+        (reads(10.0 + parents), reads(visits(graph) + parents), because)
+    };
+    let reads = Reads::between(1.0, likely, at_most).filling(0.0, 1.0);
+    Ok(Estimate::new(graph, plan, reads, because))
+}
+
+fn goes_without_steps(config: &EngineConfig) -> bool {
+    config.strategy == Strategy::Auto
+}
+
+/// Whether the graph looks like a lattice or a road network.
+fn is_lattice(graph: &Graph) -> bool {
+    let superblock = graph.superblock();
+    let vertices = superblock.live_vertices().max(2);
+    superblock.stored_out < 5 * vertices && superblock.degree_max < 50
 }
 
 /// Passes read before the cache is filled: some pages are read in gaps before they are active.
@@ -234,11 +294,11 @@ const FIRST_PASS: f64 = 1.1;
 fn visits(graph: &Graph) -> f64 {
     let superblock = graph.superblock();
     let vertices = (superblock.live_vertices() as f64).max(2.0);
-    let degree = (superblock.stored_out as f64 / vertices).max(1.0);
-    let degree_max = superblock.degree_max as f64;
-    if degree < 5.0 && degree_max < 50.0 {
+    if is_lattice(graph) {
         return 0.7 * vertices.sqrt();
     }
+    let degree = (superblock.stored_out as f64 / vertices).max(1.0);
+    let degree_max = superblock.degree_max as f64;
     let equal = 2.8;
     let (Some(mean), Some((min, max))) = (
         superblock.weights.map(|weights| weights.mean()).filter(|mean| *mean > 0.0),
@@ -294,7 +354,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, sssp: &SsspConfig) -> Resul
     }
     check_vertices(graph, "--source", &sources)?;
     sort_by_id(graph, &mut sources)?;
-    let config = with_weights(graph, config);
+    let config = with_room(graph, with_weights(graph, config), sssp)?;
     let needs = needs(graph, &config, sssp)?;
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
@@ -317,6 +377,7 @@ struct Search<'e> {
     /// Vertices of later buckets whose distance fell since their list was last visited.
     far: Bitmap,
     buckets: u64,
+    step_budget: StepBudget,
 }
 
 impl<'e> Search<'e> {
@@ -341,6 +402,7 @@ impl<'e> Search<'e> {
             next: Frontier::new(n)?,
             far: Bitmap::new(n)?,
             buckets: 0,
+            step_budget: StepBudget::default(),
         })
     }
 
@@ -350,6 +412,9 @@ impl<'e> Search<'e> {
         loop {
             self.buckets += 1;
             while !self.frontier.is_empty() {
+                if self.finish_without_steps()? {
+                    return Ok(());
+                }
                 self.step(end)?;
             }
             let bound = self.bound().min(OVERFLOW - 1);
@@ -359,6 +424,40 @@ impl<'e> Search<'e> {
             end = self.lengths.bucket_end(first, self.delta);
             self.take_bucket(end);
         }
+    }
+
+    /// After many small steps: ends the search in memory, if all lists fit, or without steps. False
+    /// if it is to go on step by step, as the papers' strategies always do.
+    fn finish_without_steps(&mut self) -> Result<bool> {
+        let (engine, graph) = (self.engine, self.engine.graph());
+        if !goes_without_steps(engine.config()) {
+            return Ok(false);
+        }
+        let active = ActiveSet::In(&self.frontier);
+        let frontier_pages = engine.active_pages(Direction::Out, &active);
+        if !self.step_budget.is_exhausted(graph, &self.frontier, frontier_pages) {
+            return Ok(false);
+        }
+        self.next.clear();
+        let active = self.frontier.bits().iter().chain(self.far.iter());
+        if in_memory::is_worth_room(graph)
+            && engine.memory().scratch_bytes >= in_memory::bytes_for(graph)
+        {
+            let csr = Csr::load(engine, &self.next, self.lengths)?;
+            let check_cancel = || Ok(engine.check_cancel()?);
+            csr.search(&self.distances, active, || self.bound(), check_cancel)?;
+        } else {
+            let search =
+                Asynchronous::new(engine, &self.distances, self.lengths, self.next.bits())?;
+            active.for_each(|v| search.activate(v));
+            let rounds = search.run(|| self.bound())?;
+            drop(search);
+            self.buckets += rounds;
+        }
+        self.far.clear();
+        self.frontier.clear();
+        self.next.clear();
+        Ok(true)
     }
 
     /// Visits the frontier; vertices whose distance falls within the bucket are the next frontier.

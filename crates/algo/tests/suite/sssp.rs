@@ -268,3 +268,58 @@ fn a_graph_without_edges_reaches_its_source() {
         assert_paths(&Plain::new(5, false, kind), &from(3), "no edges");
     }
 }
+
+/// A grid with random weights whose vertices lie pages apart, and a hub joined to some of them.
+fn scattered_grid(kind: Option<WeightType>, directed: bool) -> Plain {
+    let (rows, columns, n) = (110, 100, 11_003);
+    let name = |row: u64, column: u64| ((row * columns + column) * 7919 % n) as u32;
+    let mut random = Random(9);
+    let mut graph = Plain::new(n as usize, directed, kind);
+    for row in 0..rows {
+        for column in 0..columns {
+            if row + 1 < rows {
+                graph.edge(name(row, column), name(row + 1, column), 1 + random.below(50));
+            }
+            if column + 1 < columns {
+                graph.edge(name(row, column), name(row, column + 1), 1 + random.below(50));
+            }
+        }
+    }
+    // Without weights the hub would make it shallow.
+    for row in (0..rows).filter(|_| kind.is_some()) {
+        (0..columns).for_each(|column| {
+            graph.edge(name(rows / 2, 7), name(row, column), 2_000 + random.below(500));
+        });
+    }
+    graph
+}
+
+#[test]
+fn searches_of_many_steps_end_without_steps_with_the_same_distances() {
+    for directed in [false, true] {
+        for kind in kinds() {
+            let graph = scattered_grid(kind, directed);
+            let stored = graph.stored();
+            let expected = graph.distances(&[0]);
+            for (memory, label) in [(64 << 20, "all lists"), (0, "round")] {
+                for threads in 1..=3 {
+                    let search = from(0).parents(true).delta(Some(3.0));
+                    let given = |bytes| {
+                        let depth = if memory == 0 { Some(1) } else { None };
+                        config(Strategy::Auto, threads, bytes).depth(depth).explain(true)
+                    };
+                    let least = sssp::needs(&stored, &given(0), &search).unwrap().state_bytes;
+                    let least = least + stored.memory_bytes() as u64 + (300 << 10);
+                    let found = sssp::run(&stored, given(least.max(memory)), &search).unwrap();
+                    let taken = found.run.steps.iter().any(|step| step.label.starts_with(label));
+                    assert!(taken, "{kind:?} {directed}: {label}: {:?}", found.run.steps);
+                    sssp::verify(&stored, &found).unwrap();
+                    for (v, expected) in (0..).zip(&expected) {
+                        let distance = found.distance(v).map(Distance::to_f64);
+                        assert_eq!(distance, *expected, "{v} {kind:?} {directed} {label}");
+                    }
+                }
+            }
+        }
+    }
+}

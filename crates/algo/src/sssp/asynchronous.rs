@@ -1,0 +1,140 @@
+//! Search without steps: for searches of many small steps whose lists do not fit in memory.
+//!
+//! **Trick.** A page is searched until no distance changes inside it, nearest vertex first. A round
+//! visits the pages of the smallest active distances ([`Worklist`]), which are mostly final.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cenote_engine::{
+    Bitmap, Direction, Engine, Kernel, Page, PageTask, Purpose, VertexId, Weights,
+};
+
+use super::length::{Lengths, add_float, add_integer, for_each_sum};
+use crate::report::Result;
+use crate::worklist::{Slack, Worklist};
+
+/// A search that lowers distances until no edge can.
+pub(super) struct Asynchronous<'a> {
+    engine: &'a Engine,
+    distances: &'a [AtomicU64],
+    lengths: Lengths,
+    worklist: Worklist<'a>,
+    /// Longer paths are ignored. It only falls.
+    bound: AtomicU64,
+}
+
+impl<'a> Asynchronous<'a> {
+    /// A search without active vertices. `active` is an empty set over the vertices.
+    pub fn new(
+        engine: &'a Engine,
+        distances: &'a [AtomicU64],
+        lengths: Lengths,
+        active: &'a Bitmap,
+    ) -> Result<Self> {
+        let adjacency = engine.graph().adjacency(Direction::Out).expect("every graph has lists");
+        let worklist = Worklist::new(adjacency, active)?;
+        Ok(Self { engine, distances, lengths, worklist, bound: AtomicU64::new(u64::MAX) })
+    }
+
+    fn distance(&self, v: VertexId) -> u64 {
+        self.distances[v as usize].load(Ordering::Relaxed)
+    }
+
+    /// Makes the list of `v` active.
+    pub fn activate(&self, v: VertexId) {
+        self.worklist.activate(v, self.distance(v));
+    }
+
+    /// Searches until no distance of at most `bound()` can fall; returns the number of rounds.
+    /// `bound` is called before every round and must not rise.
+    pub fn run(&self, bound: impl Fn() -> u64) -> Result<u64> {
+        let mut slack = Slack::new(1);
+        let mut rounds = 0;
+        loop {
+            let bound = bound();
+            self.bound.store(bound, Ordering::Relaxed);
+            let tasks = slack.next_round(&self.worklist, bound.saturating_add(1));
+            if tasks.is_empty() {
+                return Ok(rounds);
+            }
+            rounds += 1;
+            let label = format!("round {rounds}");
+            if self.engine.graph().is_weighted() {
+                self.engine.visit_weighted_pages(label, Direction::Out, &tasks, self)?;
+            } else {
+                self.engine.visit_pages(label, Direction::Out, &tasks, self)?;
+            }
+        }
+    }
+
+    /// Calls `each` with the position and the sum of every entry of a list.
+    #[inline(always)]
+    fn for_each_sum(
+        &self,
+        before: u64,
+        entries: Range<usize>,
+        weights: Option<&(Range<usize>, Weights<'_>)>,
+        mut each: impl FnMut(usize, u64),
+    ) {
+        if let Some((of, weights)) = weights {
+            let weights = weights.slice(entries.start - of.start..entries.end - of.start);
+            return for_each_sum(before, weights, each);
+        }
+        let sum = match self.lengths {
+            Lengths::Floats => add_float(before, 1.0),
+            Lengths::Integers => add_integer(before, 1),
+        };
+        (0..entries.len()).for_each(|i| each(i, sum));
+    }
+}
+
+impl Kernel for Asynchronous<'_> {
+    /// The vertices of a page that are still to be followed, nearest first.
+    type Local = BinaryHeap<Reverse<(u64, VertexId)>>;
+
+    fn local(&self) -> Self::Local {
+        BinaryHeap::new()
+    }
+
+    /// All of them: which vertices are followed shows while the page is searched.
+    fn entries(&self, page: &Page<'_>, _: PageTask) -> Range<usize> {
+        0..page.entries().len()
+    }
+
+    fn page(&self, waiting: &mut Self::Local, page: &Page<'_>, purpose: &Purpose<'_>) {
+        let number = purpose.task.page;
+        self.worklist.take(number, page, |v| waiting.push(Reverse((0, v))));
+        let taken: Vec<_> = waiting.drain().map(|Reverse((_, v))| v).collect();
+        waiting.extend(taken.into_iter().map(|v| Reverse((self.distance(v), v))));
+        let (starting, runs_on) = (self.worklist.starting(number), self.worklist.runs_on(number));
+        let bound = self.bound.load(Ordering::Relaxed);
+        while let Some(Reverse((before, v))) = waiting.pop() {
+            if self.distance(v) < before {
+                continue;
+            }
+            let list = page.list_of(v).expect("active vertices were taken from this page");
+            let start = page.start((v - page.first_vertex()) as usize);
+            let entries = start..start + list.targets.len();
+            self.for_each_sum(before, entries, purpose.weights.as_ref(), |i, sum| {
+                let target = list.targets[i];
+                let cell = &self.distances[target as usize];
+                if sum > bound
+                    || sum >= cell.load(Ordering::Relaxed)
+                    || sum >= cell.fetch_min(sum, Ordering::Relaxed)
+                {
+                    return;
+                }
+                if !starting.contains(&target) {
+                    return self.worklist.activate(target, sum);
+                }
+                waiting.push(Reverse((sum, target)));
+                if runs_on == Some(target) {
+                    self.worklist.activate_further(target, sum);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Worklists of pages, for algorithms of many small steps: without a barrier per step, without a
+//! search for active vertices, and with as few visits of each page as its priority allows.
+//!
+//! **Source.** Asynchronous block-priority scheduling as in ACGraph (SIGMOD 2026).
+//!
+//! **Trick.** A kernel follows all active lists of a page, also those that become active on the
+//! way, so neighbours on one page cost one visit, not one per step. A round visits the pages with
+//! the smallest priorities: in a search their vertices are mostly final.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use cenote_engine::{
+    Adjacency, Bitmap, Direction, Frontier, Graph, HugeVec, Page, PageTask, VertexId,
+};
+
+use crate::report::{Result, pages};
+
+/// The priority of a page without active lists.
+pub(crate) const IDLE: u64 = u64::MAX;
+
+/// Below this many pages a round leaves the drive idle: the next takes more priorities.
+const ROUND_PAGES_MIN: usize = 64;
+
+/// Above this many pages a round does work that smaller priorities will undo: the next takes fewer.
+const ROUND_PAGES_MAX: usize = 1024;
+
+/// After this many consecutive small steps, many more are expected.
+const STEPS_SMALL_MIN: u32 = 8;
+
+/// A step is small if it has less than `1 / VERTICES_SHARE` of the graph's vertices.
+const VERTICES_SHARE: u64 = 64;
+
+const PAGES: &str = "bytes_for() refuses more pages";
+
+/// The active lists of one direction, by page.
+#[derive(Debug)]
+pub(crate) struct Worklist<'a> {
+    adjacency: &'a Adjacency,
+    /// Vertices whose list is active from its first piece on.
+    active: &'a Bitmap,
+    /// Pages that begin with an active piece of a list from an earlier page.
+    pieces: Bitmap,
+    /// For each page the smallest priority of its active lists.
+    first: HugeVec<AtomicU64>,
+}
+
+impl<'a> Worklist<'a> {
+    /// Bytes beside a set of vertices; `u64::MAX` for more than 2^32 pages.
+    pub fn bytes_for(pages: u64) -> u64 {
+        match u32::try_from(pages) {
+            Ok(pages) => 8 * u64::from(pages) + Bitmap::bytes_for(pages as usize),
+            Err(_) => u64::MAX,
+        }
+    }
+
+    /// An empty worklist. `active` is an empty set over the vertices.
+    pub fn new(adjacency: &'a Adjacency, active: &'a Bitmap) -> Result<Self> {
+        let pages = usize::try_from(adjacency.pages()).expect("an index of the pages is in memory");
+        let first = HugeVec::<AtomicU64>::zeroed(pages)?;
+        first.iter().for_each(|priority| priority.store(IDLE, Ordering::Relaxed));
+        Ok(Self { adjacency, active, pieces: Bitmap::new(pages)?, first })
+    }
+
+    /// Makes the list of `v` active.
+    pub fn activate(&self, v: VertexId, priority: u64) {
+        let pages = self.adjacency.pages_of(v);
+        // A thread that takes the vertex out of the set sees what was stored before.
+        fence(Ordering::Release);
+        self.active.insert(v);
+        self.first[*pages.start() as usize].fetch_min(priority, Ordering::Release);
+        self.activate_pieces(pages.start() + 1..pages.end() + 1, priority);
+    }
+
+    /// Makes the pieces of the list of `v` behind its first active, if there are any.
+    pub fn activate_further(&self, v: VertexId, priority: u64) {
+        let pages = self.adjacency.pages_of(v);
+        fence(Ordering::Release);
+        self.activate_pieces(pages.start() + 1..pages.end() + 1, priority);
+    }
+
+    fn activate_pieces(&self, pages: Range<u64>, priority: u64) {
+        for page in pages {
+            self.pieces.insert(VertexId::try_from(page).expect(PAGES));
+            self.first[page as usize].fetch_min(priority, Ordering::Release);
+        }
+    }
+
+    /// The vertices whose lists start on a page.
+    pub fn starting(&self, page: u64) -> Range<VertexId> {
+        self.adjacency.starts_from(page)..self.adjacency.vertices_in(page).end
+    }
+
+    /// The vertex whose list runs on behind this page, if it starts here.
+    pub fn runs_on(&self, page: u64) -> Option<VertexId> {
+        let runs_on = page + 1 < self.adjacency.pages() && self.adjacency.continues(page + 1);
+        let starting = self.starting(page);
+        (runs_on && !starting.is_empty()).then(|| starting.end - 1)
+    }
+
+    /// Takes the active lists of a page. A list that is activated later is either taken now or
+    /// makes the page active again.
+    pub fn take(&self, number: u64, page: &Page<'_>, mut each: impl FnMut(VertexId)) {
+        self.first[number as usize].swap(IDLE, Ordering::Acquire);
+        self.active.take_in(self.starting(number), &mut each);
+        let piece = VertexId::try_from(number).expect(PAGES);
+        if self.pieces.contains(piece) {
+            self.pieces.remove(piece);
+            each(page.first_vertex());
+        }
+        fence(Ordering::Acquire);
+    }
+
+    /// Makes no list active any more.
+    pub fn clear(&mut self) {
+        self.first.iter_mut().for_each(|priority| *priority.get_mut() = IDLE);
+        self.pieces.clear();
+        self.active.take_in(0..self.active.len() as VertexId, |_| {});
+    }
+
+    /// The smallest priority.
+    pub fn first(&self) -> u64 {
+        self.first.iter().map(|priority| priority.load(Ordering::Relaxed)).min().unwrap_or(IDLE)
+    }
+
+    /// The pages with priorities of at most `last`.
+    pub fn up_to(&self, last: u64) -> Vec<PageTask> {
+        let last = last.min(IDLE - 1);
+        (0..)
+            .zip(self.first.iter())
+            .filter(|(_, priority)| priority.load(Ordering::Relaxed) <= last)
+            .map(|(page, _)| PageTask { page, from: 0, to: 0 })
+            .collect()
+    }
+}
+
+/// How far the priorities of a round may lie apart: it follows the number of pages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slack(u64);
+
+impl Slack {
+    /// Initially this far.
+    pub fn new(slack: u64) -> Self {
+        Self(slack.max(1))
+    }
+
+    /// The next round: its pages, of priorities below `end`.
+    pub fn next_round(&mut self, worklist: &Worklist<'_>, end: u64) -> Vec<PageTask> {
+        let first = worklist.first();
+        if first >= end {
+            return Vec::new();
+        }
+        let tasks = worklist.up_to(first.saturating_add(self.0).min(end.saturating_sub(1)));
+        if tasks.len() > ROUND_PAGES_MAX {
+            self.0 = self.0.div_ceil(2);
+        } else if tasks.len() < ROUND_PAGES_MIN {
+            self.0 = self.0.saturating_mul(2);
+        }
+        tasks
+    }
+}
+
+/// Counts the cost of small steps, to decide when a search goes on without them: in memory, where
+/// the remaining lists fit, otherwise by a [`Worklist`]. At worst, if the search would end with the
+/// next step, the pass that loads the lists doubles the time.
+#[derive(Debug, Default)]
+pub(crate) struct StepBudget {
+    steps_small: u32,
+    pages_seen: u64,
+}
+
+impl StepBudget {
+    /// Counts the next step; true if to go on without steps is now the better choice.
+    pub fn is_exhausted(
+        &mut self,
+        graph: &Graph,
+        frontier: &Frontier,
+        frontier_pages: u64,
+    ) -> bool {
+        let small = frontier.count() * VERTICES_SHARE < graph.vertices() as u64;
+        let all_pages = pages(graph, Direction::Out);
+        self.steps_small = if small { self.steps_small + 1 } else { 0 };
+        self.pages_seen += frontier_pages;
+        self.steps_small > STEPS_SMALL_MIN && self.pages_seen > all_pages / 2
+    }
+}
