@@ -71,11 +71,22 @@ pub(crate) fn visit<V: Neighbourhood>(
     active: ActiveSet<'_>,
     neighbourhood: &V,
 ) -> Result<Vec<V::Local>> {
+    visit_within(engine, label, active, neighbourhood, engine.memory().scratch_bytes)
+}
+
+/// As [`visit`], with at most `optional_bytes` beyond the required ones.
+pub(crate) fn visit_within<V: Neighbourhood>(
+    engine: &Engine,
+    label: &str,
+    active: ActiveSet<'_>,
+    neighbourhood: &V,
+    optional_bytes: u64,
+) -> Result<Vec<V::Local>> {
     if !engine.graph().is_directed() {
         let single = Single(neighbourhood);
         return Ok(engine.visit(label, Direction::Out, active, &Assembled::new(&single))?);
     }
-    Ranges::new(engine, active)?.visit(label, neighbourhood)
+    Ranges::new(engine, active, optional_bytes)?.visit(label, neighbourhood)
 }
 
 /// An undirected graph: the list is the neighbourhood.
@@ -105,14 +116,14 @@ struct Ranges<'a> {
 }
 
 impl<'a> Ranges<'a> {
-    fn new(engine: &'a Engine, active: ActiveSet<'a>) -> Result<Self> {
+    fn new(engine: &'a Engine, active: ActiveSet<'a>, optional_bytes: u64) -> Result<Self> {
         let graph = engine.graph();
         let adjacency = |direction| graph.adjacency(direction).expect("in-edges were demanded");
         let (outward, inward) = (adjacency(Direction::Out), adjacency(Direction::In));
         let (_, more) = bytes_for(graph, engine.config());
         let all = graph.superblock().stored_out * 4 * (1 + PIECE_WORDS as u64) + 64;
         let longest = outward.list_entries_bound() * 6 + 4096;
-        let given = engine.memory().scratch_bytes.min(more);
+        let given = optional_bytes.min(more);
         let room = longest.max(ROOM_BYTES_MIN).min(all) + given;
         let average =
             (outward.stored_edges() * 4 + graph.vertices() as u64 * 20) / outward.pages().max(1);

@@ -81,6 +81,11 @@ impl ResidualPart {
         self.lists
     }
 
+    /// Words for lists and what is reserved beside them.
+    pub fn words(&self) -> usize {
+        self.words.len()
+    }
+
     /// Words that are neither used nor reserved.
     fn room(&self) -> usize {
         self.words.len().saturating_sub(self.len + self.lists * self.words_beside)
@@ -203,6 +208,16 @@ impl Parts {
         let share = bytes / workers as u64;
         let part = |_| ResidualPart::with_bytes(share, words_beside);
         Ok(Self(Mutex::new((0..workers).map(part).collect::<Result<_>>()?)))
+    }
+
+    /// The parts of an earlier visit, to be filled further.
+    pub fn of(parts: Vec<ResidualPart>) -> Self {
+        Self(Mutex::new(parts))
+    }
+
+    /// The parts that no worker has taken.
+    pub fn into_parts(self) -> Vec<ResidualPart> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a part for one worker.

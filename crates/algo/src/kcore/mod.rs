@@ -5,29 +5,34 @@
 //! both directions: an edge is a neighbour at both its ends, two edges between the same vertices
 //! (also one each way, on a directed graph) are two neighbours, self-loops are none.
 //!
-//! **Source.** Wen, Qin, Zhang, Lin and Yu, "I/O efficient core graph decomposition at web scale",
-//! ICDE 2016 (SemiCore*), after Montresor, De Pellegrini and Miorandi, "Distributed k-core
-//! decomposition", 2013: an estimate from above falls to the largest h such that h neighbours have
-//! an estimate of at least h; when none falls any more, the estimates are the core numbers.
+//! **Source.** Batagelj and Zaveršnik, "An O(m) algorithm for cores decomposition of networks",
+//! 2003, for lists in memory; for others bounds as by Montresor et al. (2013), used from the inner
+//! cores outward as by Cheng et al. (EMcore, ICDE 2011).
 //!
-//! **Trick.** Each vertex counts its support, the neighbours whose estimate is at least its own;
-//! only vertices whose support is below their estimate are visited again. Here many threads do so
-//! concurrently and see each other's estimates at once ([`Estimates`]). Estimates start at the
-//! degree or at what all degrees allow: a k-core has more than k vertices of degree k or more.
+//! **Trick.** Three ways, each by passes over pages and not by rounds over the graph's depth:
+//! - [`load`]: what remains fits in memory: one pass loads it, and it is peeled there ([`peel`])
+//! - [`inner`]: the lists of the innermost vertices, as many as fit, are peeled; then the next
+//! - [`outer`]: trees by counting, then shell after shell by pages, until what remains fits
 
-mod estimates;
+mod bounds;
+mod inner;
+mod load;
+mod outer;
+mod peel;
 mod verify;
 
 use std::sync::Arc;
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, setters,
+    Bitmap, Engine, EngineConfig, Graph, HugeVec, Needs, Strategy, VertexId, setters,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
-use crate::neighbourhood::{self, Neighbourhood};
+use crate::neighbourhood;
 use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
-use estimates::{Estimates, Histogram, bound_max};
+use bounds::{Bounds, bound_max, directions, entries};
+use inner::Histogram;
+use outer::{Outer, Remaining};
 pub use verify::verify;
 
 const NAME: &str = "kcore";
@@ -78,30 +83,62 @@ impl Kcore {
     }
 }
 
-/// Memory: 8 bytes a vertex for estimate and support, sets, and a histogram per thread.
+/// Memory: 8 bytes a vertex for bounds and counts, sets, worklists of pages, and histograms;
+/// optionally all lists.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
-    let n = graph.vertices();
     let (lists, scratch_bytes) = neighbourhood::bytes_for(graph, config);
-    let sets = Bitmap::bytes_for(n) + Frontier::bytes_for(n, config.threads);
-    let histograms = (config.threads as u64 + 1) * Histogram::bytes_for(bound_max(graph));
-    Needs { what: NAME, state_bytes: 8 * n as u64 + sets + histograms + lists, scratch_bytes }
+    let histograms = (config.threads as u64 + 2) * Histogram::bytes_for(bound_max(graph));
+    let state_bytes = Bounds::bytes_for(graph.vertices())
+        .saturating_add(histograms + lists)
+        .saturating_add(outer::bytes_for(graph));
+    Needs { what: NAME, state_bytes, scratch_bytes: scratch_bytes + all_bytes(graph) }
+}
+
+/// Bytes of all lists in memory.
+fn all_bytes(graph: &Graph) -> u64 {
+    load::bytes_for(graph, graph.vertices() as u64, entries(graph))
+}
+
+/// Lists in memory are worth more than cached pages, of which `1 / CACHE_SHARE` is left where they
+/// do not fit.
+fn with_room(graph: &Graph, mut config: EngineConfig) -> Result<EngineConfig> {
+    const CACHE_SHARE: u64 = 8;
+    if config.strategy == Strategy::Auto {
+        let needs = needs(graph, &config);
+        let (_, memory) = plan_for(graph, &config, |config| self::needs(graph, config))?;
+        let left = memory.scratch_bytes + memory.cache_bytes;
+        let cache = left.checked_sub(needs.scratch_bytes).unwrap_or(left / CACHE_SHARE);
+        config.cache_bytes = Some(config.cache_bytes.map_or(cache, |set| set.min(cache)));
+    }
+    Ok(config)
 }
 
 /// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Result<Estimate> {
     demand_in_edges(graph, NAME)?;
+    let config = &with_room(graph, config.clone())?;
     let plan = plan_for(graph, config, |config| needs(graph, config))?;
     let pass = graph_pages(graph) as f64;
-    // On social and generated graphs; with a small k few estimates fall.
-    let more = if kcore.k.is_some_and(|k| k < 8) { 2.0 } else { 10.0 };
+    if room_bytes(graph, config, plan.1.scratch_bytes) >= all_bytes(graph) {
+        let because = "one pass over the pages: all lists fit in memory";
+        let reads = neighbourhood::using(graph, config, &plan.1, Reads::about(pass));
+        return Ok(Estimate::new(graph, plan, reads, because));
+    }
+    // On social and generated graphs; with a small k few lists are left.
+    let more = if kcore.k.is_some_and(|k| k < 8) { 2.0 } else { 4.0 };
     let missing = 1.0 - plan.1.cached_fraction(graph);
-    let passes = |more: f64| pass * (1.0 + more * missing);
-    let reads = Reads::between(passes(more / 5.0), passes(more), passes(5.0 * more))
+    let reads = Reads::between(pass, pass * (1.0 + more * missing), pass * (1.0 + 4.0 * more))
         .visiting(pass * (1.0 + more));
-    let because = "a pass over the pages and about the equivalent of ten more, less what is \
-                   cached; many more if cores are chains";
+    let because = "a pass for each part of the lists that fits in memory, and a first one; many \
+                   more if cores are chains";
     let reads = neighbourhood::using(graph, config, &plan.1, reads);
     Ok(Estimate::new(graph, plan, reads, because))
+}
+
+/// Memory for lists, of the optional memory that a run was given; the rest, at most a quarter, is
+/// for [`neighbourhood`].
+fn room_bytes(graph: &Graph, config: &EngineConfig, scratch_bytes: u64) -> u64 {
+    scratch_bytes - neighbourhood::bytes_for(graph, config).1.min(scratch_bytes / 4)
 }
 
 /// Computes the core numbers.
@@ -110,66 +147,116 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Re
 /// A directed graph without in-edges; any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Result<Kcore> {
     demand_in_edges(graph, NAME)?;
+    let config = with_room(graph, config)?;
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
-        let n = graph.vertices();
-        let estimates = Estimates::of_degrees(graph, kcore.k)?;
-        let decline = Decline { estimates: &estimates, active: Bitmap::new(n)? };
-        let rounds = decline.run(&engine)?;
-        let shells = estimates.shells(graph.deleted().len() as u64);
+        let (mut bounds, entries) = Bounds::of_degrees(graph, kcore.k)?;
+        let lists = graph.vertices() as u64;
+        let room_bytes = room_bytes(graph, engine.config(), engine.memory().scratch_bytes);
+        let mut search = Search { engine: &engine, bounds: &mut bounds, room_bytes, rounds: 0 };
+        search.run(Remaining { lists, entries })?;
+        let rounds = search.rounds;
+        let shells = bounds.shells(graph.deleted().len() as u64);
         let degeneracy = shells.last().map_or(0, |&(core, _)| core);
-        let cores = estimates.of.into_plain();
+        let cores = bounds.of.into_plain();
         Ok(Kcore { cores, k: kcore.k, degeneracy, shells, rounds, run: Run::of(&engine) })
     })
 }
 
-/// Lowers estimates until each has enough support.
-struct Decline<'a> {
-    estimates: &'a Estimates,
-    /// Vertices whose estimate has less support than it needs.
-    active: Bitmap,
+/// A graph of at most this many entries per vertex may be deep: trees are removed first.
+const SPARSE_ENTRIES: u64 = 8;
+
+/// Inner cores are taken as long as a pass keeps `1 / INNER_PASSES` of the entries that are left.
+const INNER_PASSES: u64 = 16;
+
+/// The way from the first bounds to the core numbers.
+struct Search<'a> {
+    engine: &'a Engine,
+    bounds: &'a mut Bounds,
+    /// Memory for lists.
+    room_bytes: u64,
+    rounds: u64,
 }
 
-impl Decline<'_> {
-    /// Returns the number of rounds.
-    fn run(&self, engine: &Engine) -> Result<u64> {
-        if engine.graph().superblock().stored_out == 0 {
-            return Ok(0);
+impl Search<'_> {
+    fn run(&mut self, all: Remaining) -> Result<()> {
+        if all.entries == 0 || self.bounds.most == 0 {
+            return Ok(());
         }
-        let mut frontier = Frontier::new(engine.graph().vertices())?;
-        neighbourhood::visit(engine, "round 1", ActiveSet::All, self)?;
-        let mut rounds = 1;
+        if self.fits(all) {
+            return self.load();
+        }
+        if all.entries <= SPARSE_ENTRIES * all.lists && self.trees()?.is_none() {
+            return Ok(());
+        }
+        if self.inner()? {
+            return Ok(());
+        }
+        match self.trees()? {
+            Some(remaining) => self.outer(remaining),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes trees; returns what remains if it does not fit in memory.
+    fn trees(&mut self) -> Result<Option<Remaining>> {
+        self.rounds += 1;
+        let remaining = outer::trees(self.engine, self.bounds)?;
+        if self.bounds.ceiling <= self.bounds.lowest + 1 {
+            return Ok(None);
+        }
+        if self.fits(remaining) {
+            self.load()?;
+            return Ok(None);
+        }
+        Ok(Some(remaining))
+    }
+
+    fn fits(&self, remaining: Remaining) -> bool {
+        fits(self.engine.graph(), self.room_bytes, remaining)
+    }
+
+    fn load(&mut self) -> Result<()> {
+        self.rounds += 1;
+        load::finish(self.engine, self.bounds, self.room_bytes)
+    }
+
+    /// Finds core numbers from the innermost outward; false if it would take too many passes.
+    fn inner(&mut self) -> Result<bool> {
         loop {
-            frontier.set(self.active.iter());
-            if frontier.is_empty() {
-                return Ok(rounds);
+            self.rounds += 1;
+            let label = format!("inner cores {}", self.rounds);
+            let found = inner::pass(self.engine, &label, self.bounds, self.room_bytes)?;
+            if self.bounds.is_finished() {
+                return Ok(true);
             }
-            rounds += 1;
-            let label = format!("round {rounds}");
-            neighbourhood::visit(engine, &label, ActiveSet::In(&frontier), self)?;
+            if found.open > INNER_PASSES * found.kept {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Finds core numbers from the outermost inward.
+    fn outer(&mut self, remaining: Remaining) -> Result<()> {
+        let graph = self.engine.graph();
+        let n = graph.vertices();
+        let active = directions(graph).iter().map(|_| Bitmap::new(n));
+        let active = active.collect::<std::result::Result<Vec<_>, _>>()?;
+        let mut outer = Outer::new(self.engine, self.bounds, remaining, &active)?;
+        let level = outer.run(|remaining| fits(graph, self.room_bytes, remaining))?;
+        self.rounds += outer.rounds;
+        match level {
+            Some(level) => {
+                self.bounds.lowest = level + 1;
+                self.load()
+            }
+            None => Ok(()),
         }
     }
 }
 
-impl Neighbourhood for Decline<'_> {
-    type Local = Histogram;
-
-    fn local(&self) -> Histogram {
-        Histogram::new(self.estimates.bound)
-    }
-
-    fn take(&self, histogram: &mut Histogram, v: VertexId, neighbours: &[&[VertexId]]) {
-        // From here on a thread that lowers its support makes it active again.
-        self.active.remove(v);
-        let lost = |u| {
-            if !self.active.contains(u) {
-                self.active.insert(u);
-            }
-        };
-        if self.estimates.lower(v, neighbours, histogram, lost) {
-            self.active.insert(v);
-        }
-    }
+fn fits(graph: &Graph, room_bytes: u64, remaining: Remaining) -> bool {
+    load::bytes_for(graph, remaining.lists, remaining.entries) <= room_bytes
 }
 
 fn wrong(fault: String) -> AlgoError {

@@ -1,0 +1,266 @@
+//! Outer shells first, for lists that do not fit in memory: one core number after the other, each
+//! list read when its vertex is removed.
+//!
+//! **Trick.** Trees need no lists: a pass keeps for each vertex the number of its neighbours and
+//! the exclusive or of their numbers, which is the last neighbour itself when one is left. So the
+//! vertices of core number 1 are removed one by one in memory, whatever the order of the file.
+//!
+//! From core number 2 on, a page is read when vertices on it are removed, and all that this removes
+//! on the page is removed at once ([`Worklist`]).
+//!
+//! **Bound.** The list of every vertex is needed when the vertex is removed, so no algorithm that
+//! cannot hold the remaining lists reads less than the pages on which vertices are removed at
+//! different times.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cenote_engine::{
+    ActiveSet, Bitmap, Direction, Engine, Graph, Kernel, List, Page, Purpose, VertexId,
+};
+
+use super::bounds::{Bounds, TRIVIAL, directions};
+use crate::report::{Result, pages};
+use crate::worklist::{IDLE, Slack, Worklist};
+
+/// Bytes of the worklists.
+pub(super) fn bytes_for(graph: &Graph) -> u64 {
+    let of = |direction: &Direction| {
+        let worklist = Worklist::bytes_for(pages(graph, *direction));
+        worklist.saturating_add(Bitmap::bytes_for(graph.vertices()))
+    };
+    directions(graph).iter().map(of).fold(0, u64::saturating_add)
+}
+
+/// The lists of the vertices that remain.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Remaining {
+    pub lists: u64,
+    pub entries: u64,
+}
+
+/// Finds the vertices of core numbers below [`TRIVIAL`] in one pass. Afterwards the count of every
+/// other vertex is that of its neighbours that remain.
+pub(super) fn trees(engine: &Engine, bounds: &mut Bounds) -> Result<Remaining> {
+    let n = engine.graph().vertices() as VertexId;
+    for v in (0..n).filter(|&v| !bounds.done.contains(v)) {
+        bounds.set(v, 0);
+        bounds.set_count(v, 0);
+    }
+    for direction in directions(engine.graph()) {
+        let active = ActiveSet::NotIn(&bounds.done);
+        engine.visit("neighbours", *direction, active, &Neighbours { bounds })?;
+    }
+    let mut remaining = Remaining { lists: 0, entries: 0 };
+    (0..n).for_each(|v| remove_leaves(bounds, v));
+    for v in (0..n).filter(|&v| !bounds.done.contains(v)) {
+        let count = bounds.count(v);
+        bounds.set(v, count.min(bounds.ceiling - 1));
+        if count == 0 {
+            bounds.done.insert(v);
+        } else {
+            remaining.lists += 1;
+            remaining.entries += u64::from(count);
+        }
+    }
+    bounds.lowest = bounds.lowest.max(TRIVIAL);
+    bounds.limit();
+    Ok(remaining)
+}
+
+/// Removes `v` if one neighbour is left, then this neighbour if it has one left, and so on.
+fn remove_leaves(bounds: &Bounds, mut v: VertexId) {
+    while !bounds.done.contains(v) && bounds.count(v) == 1 {
+        let neighbour = bounds.get(v);
+        bounds.done.insert(v);
+        bounds.set(v, 1.min(bounds.most));
+        if bounds.done.contains(neighbour) {
+            return;
+        }
+        let left = bounds.count(neighbour) - 1;
+        bounds.set_count(neighbour, left);
+        if left == 0 {
+            bounds.done.insert(neighbour);
+            bounds.set(neighbour, 1.min(bounds.most));
+            return;
+        }
+        bounds.set(neighbour, bounds.get(neighbour) ^ v);
+        v = neighbour;
+    }
+}
+
+/// Counts neighbours, and keeps the exclusive or of their numbers in place of the bound.
+struct Neighbours<'a> {
+    bounds: &'a Bounds,
+}
+
+impl Kernel for Neighbours<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), list: &List<'_>) {
+        let v = list.vertex;
+        if self.bounds.done.contains(v) {
+            return;
+        }
+        let bounds = self.bounds;
+        // Of those that are done, inner cores stay and outer shells are gone.
+        let is_gone =
+            |u| bounds.lowest > 0 && bounds.done.contains(u) && bounds.get(u) < bounds.lowest;
+        let (mut count, mut all) = (0, 0);
+        for &u in list.targets.iter().filter(|&&u| u != v && !is_gone(u)) {
+            count += 1;
+            all ^= u;
+        }
+        self.bounds.count[v as usize].fetch_add(count, Ordering::Relaxed);
+        self.bounds.of[v as usize].fetch_xor(all, Ordering::Relaxed);
+    }
+}
+
+/// Removes one shell after the other.
+pub(super) struct Outer<'a> {
+    engine: &'a Engine,
+    bounds: &'a Bounds,
+    worklists: Vec<(Direction, Worklist<'a>)>,
+    level: u32,
+    /// Rounds so far.
+    pub rounds: u64,
+    lists: AtomicU64,
+    entries: AtomicU64,
+}
+
+impl<'a> Outer<'a> {
+    /// Starts after [`trees`]; `active` are empty sets over the vertices, one for each direction.
+    pub fn new(
+        engine: &'a Engine,
+        bounds: &'a Bounds,
+        remaining: Remaining,
+        active: &'a [Bitmap],
+    ) -> Result<Self> {
+        let mut worklists = Vec::new();
+        for (&direction, active) in directions(engine.graph()).iter().zip(active) {
+            let adjacency = engine.graph().adjacency(direction).expect("in-edges were demanded");
+            worklists.push((direction, Worklist::new(adjacency, active)?));
+        }
+        let (lists, entries) = (remaining.lists.into(), remaining.entries.into());
+        Ok(Self { engine, bounds, worklists, level: bounds.lowest - 1, rounds: 0, lists, entries })
+    }
+
+    /// Removes shells until what remains `fits` in memory, or all core numbers are known (`None`).
+    /// Returns the core number of the shell that was removed last, perhaps only in part.
+    pub fn run(&mut self, fits: impl Fn(Remaining) -> bool) -> Result<Option<u32>> {
+        while let Some(level) = self.next_level() {
+            self.level = level;
+            self.start_level();
+            while !fits(self.remaining()) {
+                if !self.round()? {
+                    break;
+                }
+                self.rounds += 1;
+            }
+            if fits(self.remaining()) {
+                return Ok(Some(level));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The smallest core number of a vertex that is not done; `None` if all others have the
+    /// largest possible one.
+    fn next_level(&self) -> Option<u32> {
+        let next = self.open().map(|v| self.bounds.count(v)).min()?.max(self.level);
+        (next + 1 < self.bounds.ceiling).then_some(next)
+    }
+
+    fn open(&self) -> impl Iterator<Item = VertexId> {
+        let n = self.engine.graph().vertices() as VertexId;
+        (0..n).filter(|&v| !self.bounds.done.contains(v))
+    }
+
+    fn remaining(&self) -> Remaining {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Remaining { lists: of(&self.lists), entries: of(&self.entries) }
+    }
+
+    /// Removes the vertices with the fewest neighbours left.
+    fn start_level(&self) {
+        for v in self.open().filter(|&v| self.bounds.count(v) <= self.level) {
+            self.remove(v, self.bounds.count(v));
+            self.worklists.iter().for_each(|(_, worklist)| worklist.activate(v, 0));
+        }
+    }
+
+    /// Removes a vertex that has `count` neighbours left.
+    fn remove(&self, v: VertexId, count: u32) {
+        self.bounds.set(v, self.level.min(self.bounds.most));
+        self.bounds.done.insert(v);
+        self.lists.fetch_sub(1, Ordering::Relaxed);
+        self.entries.fetch_sub(u64::from(count), Ordering::Relaxed);
+    }
+
+    /// Visits the pages with lists of removed vertices; false if there are none.
+    fn round(&self) -> Result<bool> {
+        let mut any = false;
+        for (which, (direction, worklist)) in self.worklists.iter().enumerate() {
+            let tasks = Slack::new(1).next_round(worklist, IDLE);
+            any |= !tasks.is_empty();
+            if !tasks.is_empty() {
+                let kernel = Shell { outer: self, which };
+                let label = format!("shell {}", self.level);
+                self.engine.visit_pages(label, *direction, &tasks, &kernel)?;
+            }
+        }
+        Ok(any)
+    }
+}
+
+/// Removes what the removed vertices of a page leave with too few neighbours.
+struct Shell<'a> {
+    outer: &'a Outer<'a>,
+    /// The worklist of this direction.
+    which: usize,
+}
+
+impl Kernel for Shell<'_> {
+    /// Removed vertices of the page whose lists are still to be followed.
+    type Local = Vec<VertexId>;
+
+    fn local(&self) -> Vec<VertexId> {
+        Vec::new()
+    }
+
+    fn page(&self, stack: &mut Vec<VertexId>, page: &Page<'_>, purpose: &Purpose<'_>) {
+        let Outer { bounds, worklists, level, entries, .. } = self.outer;
+        let (_, worklist) = &worklists[self.which];
+        let number = purpose.task.page;
+        worklist.take(number, page, |v| stack.push(v));
+        let (starting, runs_on) = (worklist.starting(number), worklist.runs_on(number));
+        let mut followed = 0;
+        while let Some(v) = stack.pop() {
+            let list = page.list_of(v).expect("active lists were taken from this page");
+            for &target in list.targets.iter().filter(|&&target| target != v) {
+                if bounds.done.contains(target) {
+                    continue;
+                }
+                let before = bounds.count[target as usize].fetch_sub(1, Ordering::Relaxed);
+                followed += u64::from(before > *level);
+                if before != level + 1 {
+                    continue;
+                }
+                self.outer.remove(target, *level);
+                for (other, (_, further)) in worklists.iter().enumerate() {
+                    if other != self.which || !starting.contains(&target) {
+                        further.activate(target, 0);
+                    }
+                }
+                if starting.contains(&target) {
+                    stack.push(target);
+                    if runs_on == Some(target) {
+                        worklist.activate_further(target, 0);
+                    }
+                }
+            }
+        }
+        entries.fetch_sub(followed, Ordering::Relaxed);
+    }
+}
