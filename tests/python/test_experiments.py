@@ -81,6 +81,22 @@ def test_the_order_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
+def test_the_deep_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/deep_bench.py", "--vertices", "400",
+         "--algorithms", "kcore,sssp,reach", "--repeats", "1", "--old", command_path(),
+         "--dir", tmp_path / "graphs", "--rows", rows],
+        env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "grid-shuffled" in done.stdout and "more than" not in done.stdout
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert len(found) == 8 * 3 * 3 * 2
+    assert all(row["passes"] > 0 for row in found if row["algorithm"] == "kcore")
+    assert str(tmp_path) not in rows.read_text()
+
+
 def test_the_free_space_experiment_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows = tmp_path / "rows.jsonl"
     done = subprocess.run(
