@@ -100,10 +100,11 @@ impl<F: Found> AnyAnswer for EdgeAnswer<F> {
 
     fn report(&self, _: PathBuf) -> Result<u64, Error> {
         let name = F::NAME;
-        Err(Error::Unsupported(format!(
+        let reason = format!(
             "an answer of {name} on edges without a graph has no report: import the edges, and run \
              {name} on the graph"
-        )))
+        );
+        Err(Error::Unsupported(reason.into()))
     }
 
     fn values(self: Arc<Self>, column: &str) -> Option<Array> {

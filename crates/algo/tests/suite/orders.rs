@@ -264,7 +264,7 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
         pagerank_of(case, PageRankConfig::default().iterations(4).personalize(personalize))
     }),
     ("ppr", |case| {
-        let config = PprConfig::default().seeds(case.some(4)).top_k(6).tolerance(1e-4);
+        let config = PprConfig::default().seeds(case.some(2)).top_k(6).tolerance(1e-4);
         let found = ppr::run(&case.graph, case.config(), &config)?;
         ppr::verify(&case.graph, &config, &found)?;
         let rows = found.rows.iter();
