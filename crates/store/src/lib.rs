@@ -72,7 +72,7 @@ pub use graph::Graph;
 pub use hub_neighbours::{HubNeighbours, HubNeighboursChoice, HubNeighboursSection};
 pub use ids::{Id, IdRef, IdTable, Ids};
 pub use index::Adjacency;
-pub use lookup::Lookup;
+pub use lookup::{Choose, Chosen, Lookup};
 pub use order::Order;
 pub use packed::decode::Decoded;
 pub use page::{List, Page};

@@ -3,7 +3,7 @@
 //! Random look-ups of lists and ids go through a small buffer pool, which verifies a page when it
 //! is read. Passes bypass the pool and use a [`PageStream`].
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use cenote_device::{Device, setters};
@@ -18,6 +18,7 @@ use crate::header::{self, PageHeader};
 use crate::ids::value::Id;
 use crate::index::Adjacency;
 use crate::log::LogEnd;
+use crate::lookup::long::LongLists;
 use crate::readers::{Pin, lock};
 use crate::runs::index::RunIndex;
 use crate::stream::{Ahead, PageStream};
@@ -53,6 +54,9 @@ impl LookupConfig {
 
 /// Most pages that are read ahead at once.
 const GROUP_PAGES: u64 = 1024;
+
+/// Most handles that are kept, those of look-ups that end at the same time.
+const HANDLES_MAX: usize = 64;
 
 /// How long a thread waits for a page that another is reading, in milliseconds.
 const PATIENCE_MS: u64 = 60_000;
@@ -210,8 +214,10 @@ pub(crate) struct Pages {
     pub layout: Arc<Layout>,
     lookups: LookupConfig,
     pool: Arc<LookupPool>,
-    /// Kept by [`Pages::with_handle`].
-    kept: Mutex<Option<Handle>>,
+    /// See [`Pages::kept_handle`].
+    kept: Mutex<Vec<Handle>>,
+    /// What is known of long lists, of targets and of sources, once entries were chosen.
+    long: [OnceLock<LongLists>; 2],
     _pin: Option<Pin>,
 }
 
@@ -223,10 +229,10 @@ impl Pages {
         pin: Option<Pin>,
         pool: Option<Arc<LookupPool>>,
     ) -> Self {
-        let (layout, kept) = (Arc::new(layout), Mutex::new(None));
+        let (layout, kept, long) = (Arc::new(layout), Mutex::default(), Default::default());
         let pool = pool.unwrap_or_else(|| Arc::new(LookupPool::new(&layout)));
         pool.go_on(&layout);
-        Self { device, layout, lookups, pool, kept, _pin: pin }
+        Self { device, layout, lookups, pool, kept, long, _pin: pin }
     }
 
     /// The pages in memory, for a later commit.
@@ -249,18 +255,33 @@ impl Pages {
         Ok(self.pool()?.handle_of_any_thread())
     }
 
-    /// Calls `read` with a handle that is kept for the next call: to open a queue takes longer than
-    /// to read a page. Calls at the same time get handles of their own, of which one is kept; after
-    /// an error none is, since reads may still be in flight.
+    /// A handle for the calling thread that is kept for a later one: to open a queue takes longer
+    /// than to read a page.
+    pub fn kept_handle(&self) -> Result<KeptHandle<'_>> {
+        let kept = lock(&self.kept).pop();
+        let handle = kept.map_or_else(|| self.handle_of_any_thread(), Ok)?;
+        Ok(KeptHandle { pages: self, handle: Some(handle) })
+    }
+
+    /// Calls `read` with a handle that is kept for the next call, except after an error, since
+    /// reads may still be in flight.
     pub fn with_handle<T, E: From<StoreError>>(
         &self,
         read: impl FnOnce(&Handle) -> Result<T, E>,
     ) -> Result<T, E> {
-        let kept = lock(&self.kept).take();
-        let handle = kept.map_or_else(|| self.handle_of_any_thread(), Ok)?;
-        let result = read(&handle)?;
-        *lock(&self.kept) = Some(handle);
-        Ok(result)
+        let mut handle = self.kept_handle()?;
+        let result = read(&handle);
+        if result.is_err() {
+            handle.handle = None;
+        }
+        result
+    }
+
+    /// What is known of the long lists of a direction.
+    pub fn long_lists(&self, direction: Direction, lists: &Adjacency) -> &LongLists {
+        let is_inward = direction == Direction::In && self.layout.superblock.directed;
+        self.long[usize::from(is_inward)]
+            .get_or_init(|| LongLists::new(lists.pages(), &self.layout.superblock))
     }
 
     fn pool(&self) -> Result<&Arc<Pool>> {
@@ -333,7 +354,9 @@ impl Pages {
         PoolConfig {
             page_bytes: self.page_bytes(),
             frames: self.layout.superblock.pages_total.min(self.lookups.frames) as usize,
-            policy: PolicyKind::Clock,
+            // Pages that are read once, as those of most lists, do not evict those of ids, which
+            // each batch of look-ups reads.
+            policy: PolicyKind::Sieve,
             writer: Writer::Classical,
             prefetch: PrefetchKind::None,
             evict_batch: 1,
@@ -343,13 +366,51 @@ impl Pages {
         }
     }
 
-    /// Bytes of memory of the frames; 0 before the first random read.
+    /// Bytes of memory of the frames, 0 before the first random read, and of what is known of long
+    /// lists.
     pub fn memory_bytes(&self) -> usize {
-        self.pool.pool.get().map_or(0, |pool| Pool::memory_bytes(pool.config()) as usize)
+        let frames = |pool: &Arc<Pool>| Pool::memory_bytes(pool.config()) as usize;
+        let long = self.long.iter().filter_map(OnceLock::get).map(LongLists::memory_bytes);
+        self.pool.pool.get().map_or(0, frames) + long.sum::<usize>()
     }
 
     pub fn stream(&self, pages: Range<PageId>, ahead: Ahead) -> Result<PageStream> {
         let (device, table) = (self.device.as_ref(), &self.layout.table);
         PageStream::new(device, table, self.page_bytes(), pages, ahead)
+    }
+}
+
+/// A handle that the pages keep when it is dropped; see [`Pages::kept_handle`].
+pub(crate) struct KeptHandle<'p> {
+    pages: &'p Pages,
+    /// There is always one but after an error of its renewal.
+    handle: Option<Handle>,
+}
+
+impl KeptHandle<'_> {
+    /// Takes a new handle, since this one may have reads in flight, which dropping it ends.
+    pub fn renew(&mut self) -> Result<()> {
+        self.handle = None;
+        self.handle = Some(self.pages.handle_of_any_thread()?);
+        Ok(())
+    }
+}
+
+impl Deref for KeptHandle<'_> {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        self.handle.as_ref().expect("it is used no more if it could not be renewed")
+    }
+}
+
+impl Drop for KeptHandle<'_> {
+    fn drop(&mut self) {
+        // A panic may have left pages that arrive or have arrived.
+        let handle = self.handle.take().filter(|handle| handle.pending() == 0);
+        let mut kept = lock(&self.pages.kept);
+        if kept.len() < HANDLES_MAX {
+            kept.extend(handle);
+        }
     }
 }

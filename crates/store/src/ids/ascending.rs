@@ -65,6 +65,15 @@ impl Ascending {
     pub fn search_all(&self, ids: &[IdRef<'_>]) -> Result<Vec<Result<VertexId, VertexId>>> {
         debug_assert!(ids.is_sorted(), "ids ascend");
         let is_streamed = (ids.len() as u64).saturating_mul(STREAMED_IDS) >= self.count();
+        if let (Self::Integers(stored), false) = (self, is_streamed) {
+            let integer = |id: &IdRef<'_>| match id {
+                IdRef::Integer(id) => Some(*id),
+                IdRef::String(_) => None,
+            };
+            if let Some(integers) = ids.iter().map(integer).collect::<Option<Vec<u64>>>() {
+                return stored.search_integers(&integers);
+            }
+        }
         if matches!(self, Self::Dense(_)) || !is_streamed {
             return ids.iter().map(|id| self.search(*id)).collect();
         }

@@ -119,6 +119,12 @@ impl Ids {
         self.ranks.is_none() && self.tail.is_none()
     }
 
+    /// The vertices below this number lie in the order of their ids: all of an import in the natural
+    /// order, but for those that came after it; none in another order.
+    pub fn natural_end(&self) -> VertexId {
+        if self.ranks.is_some() { 0 } else { self.ascending.count() as VertexId }
+    }
+
     /// Bytes of memory held between calls: the appended ids, and the pages read last, which
     /// [`Graph::memory_bytes`](crate::Graph::memory_bytes) counts too.
     pub fn memory_bytes(&self) -> usize {

@@ -175,6 +175,61 @@ impl StoredIds {
         Ok(self.with_page(handle, page, search)?.map(rank).map_err(rank))
     }
 
+    /// [`StoredIds::search_integer`] of integers that ascend: the searches go on side by side, so
+    /// that the pages of each step are read together, and each page once.
+    pub(super) fn search_integers(&self, ids: &[u64]) -> Result<Vec<Result<VertexId, VertexId>>> {
+        // The first page that begins with a larger integer is one of `low..=high`.
+        let mut bounds = vec![(0, self.section.pages); ids.len()];
+        let mut places = vec![Err(0); ids.len()];
+        self.pages.with_handle(|handle| {
+            let mut open: Vec<(usize, u64)> = Vec::new();
+            while {
+                let middle = |(low, high): (u64, u64)| (low < high).then(|| (low + high) / 2);
+                let middles = bounds.iter().enumerate();
+                open.clear();
+                open.extend(middles.filter_map(|(id, bound)| Some((id, middle(*bound)?))));
+                !open.is_empty()
+            } {
+                self.load_each(handle, &open, |middle, bytes, searches| {
+                    let first = self.words(middle, bytes)?[0];
+                    for &(id, _) in searches {
+                        let (low, high) = &mut bounds[id];
+                        if first <= ids[id] { *low = middle + 1 } else { *high = middle }
+                    }
+                    Ok(())
+                })?;
+            }
+            let page_of = |(id, (low, _)): (usize, &(u64, u64))| Some((id, low.checked_sub(1)?));
+            open.extend(bounds.iter().enumerate().filter_map(page_of));
+            self.load_each(handle, &open, |page, bytes, searches| {
+                let words = self.words(page, bytes)?;
+                let rank = |at: usize| (page * self.words_per_page() + at as u64) as VertexId;
+                for &(id, _) in searches {
+                    places[id] = words.binary_search(&ids[id]).map(rank).map_err(rank);
+                }
+                Ok(())
+            })
+        })?;
+        Ok(places)
+    }
+
+    /// Reads the pages of searches, which are next to each other if they need the same one, and
+    /// calls `visit` with each and its searches, as it arrives.
+    fn load_each(
+        &self,
+        handle: &Handle,
+        searches: &[(usize, u64)],
+        mut visit: impl FnMut(u64, &[u8], &[(usize, u64)]) -> Result<()>,
+    ) -> Result<()> {
+        let of_pages: Vec<&[(usize, u64)]> = searches.chunk_by(|a, b| a.1 == b.1).collect();
+        let physical = |page| self.pages.layout.table.physical(self.section.first_page + page);
+        let pages = of_pages.iter().zip(0..).map(|(of_page, at)| (physical(of_page[0].1), at));
+        Pages::load_each(handle, pages, |at, bytes| {
+            let of_page = of_pages[at as usize];
+            visit(of_page[0].1, bytes, of_page)
+        })
+    }
+
     pub(super) fn for_each_integer<E: From<StoreError>>(
         &self,
         vertices: Range<VertexId>,

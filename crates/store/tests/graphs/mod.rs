@@ -14,9 +14,9 @@ use cenote_device::{Buffer, Device};
 use cenote_store::hub_neighbours::HUB_NEIGHBOURS;
 use cenote_store::order::Tables;
 use cenote_store::{
-    Codec, Counts, Direction, Graph, GraphSpec, GraphWriter, HubNeighbours, HubNeighboursChoice,
-    Id, IdRef, IdsSource, Order, Result, StoreError, Superblock, VertexId, Weight, WeightType,
-    check,
+    Choose, Codec, Counts, Direction, Graph, GraphSpec, GraphWriter, HubNeighbours,
+    HubNeighboursChoice, Id, IdRef, IdsSource, Order, Result, StoreError, Superblock, VertexId,
+    Weight, WeightType, check,
 };
 pub use memory::MemoryDevice;
 
@@ -352,6 +352,38 @@ pub fn assert_lists(graph: &Graph, direction: Direction, expected: &[Vec<u32>]) 
     }
     let beyond = graph.read_list(direction, expected.len() as u32, &mut Vec::new());
     assert!(matches!(beyond, Err(StoreError::NoVertex { .. })));
+    assert_chosen(graph, direction, expected);
+}
+
+/// Compares entries of all lists that are chosen by their positions, in random order, first while
+/// nothing is known of long lists and then again.
+fn assert_chosen(graph: &Graph, direction: Direction, expected: &[Vec<u32>]) {
+    let mut random = Random(11);
+    let mut vertices: Vec<VertexId> = (0..expected.len() as u32).collect();
+    // A vertex may be asked for twice.
+    vertices.extend_from_within(..expected.len().min(3));
+    for at in (1..vertices.len()).rev() {
+        vertices.swap(at, random.below(at as u64 + 1) as usize);
+    }
+    let mut lookup = graph.lookup().unwrap();
+    for _ in 0..2 {
+        let mut lengths = vec![0; vertices.len()];
+        let choose: Choose<'_> = &mut |list, degree, positions| {
+            lengths[list] = degree;
+            let mut chosen: Vec<u64> = (0..degree.min(5)).map(|_| random.below(degree)).collect();
+            chosen.sort_unstable();
+            positions.extend(chosen);
+        };
+        let found = lookup.read_chosen(direction, &vertices, choose).unwrap();
+        for (at, &vertex) in vertices.iter().enumerate() {
+            let list = &expected[vertex as usize];
+            let (positions, entries) = found.list(at);
+            assert_eq!(lengths[at], list.len() as u64, "vertex {vertex}");
+            assert_eq!(positions.len(), list.len().min(5), "vertex {vertex}");
+            let at: Vec<u32> = positions.iter().map(|position| list[*position as usize]).collect();
+            assert_eq!(entries, at, "vertex {vertex}, positions {positions:?}");
+        }
+    }
 }
 
 /// Reads all hub neighbours page by page.

@@ -9,7 +9,7 @@ use cenote_device::model::preset::Preset;
 use cenote_device::wrapper::Layer;
 use cenote_device::{Device, Queue, QueueConfig};
 use cenote_pool::Pool;
-use cenote_store::{Direction, Graph, LookupConfig, StoreError, VertexId};
+use cenote_store::{Choose, Codec, Direction, Graph, LookupConfig, StoreError, VertexId};
 
 const VERTICES: u32 = 40_000;
 const FRAMES: usize = 64;
@@ -234,6 +234,102 @@ fn a_list_within_a_page_takes_one_read() {
         pages += count;
     }
     assert!((20..30).contains(&pages), "nearly all of 23 lists are within a page: {pages} pages");
+}
+
+/// Positions of a list that spans many pages: ascending, far apart.
+fn far_apart(degree: u64, count: u64) -> Vec<u64> {
+    (0..count).map(|at| (2 * at + 1) * degree / (2 * count)).collect()
+}
+
+#[test]
+fn chosen_entries_of_a_hub_take_the_pages_on_which_they_lie() {
+    let hub: Vec<_> = (0..400_000).filter(|v| v % 7 != 3).map(|v| (HUB, v)).collect();
+    for codec in Codec::ALL {
+        let test = TestGraph { codec, ..TestGraph::directed(400_000, &hub) };
+        let device = sim_of(&test);
+        let plan = |_: &_| LookupConfig::default().frames(4096).read_depth(16);
+        let graph = Graph::open_with(device.clone(), plan).unwrap();
+        let lists = graph.adjacency(Direction::Out).unwrap();
+        let span = lists.pages_of(HUB);
+        let pages = span.end() - span.start() + 1;
+        assert!(pages > if codec == Codec::Raw { 300 } else { 30 }, "{pages} pages");
+        let expected = &test.out[HUB as usize];
+        let mut lookup = graph.lookup().unwrap();
+        let mut read = |count: u64, shift: u64| {
+            let choose: Choose<'_> = &mut |_, degree, positions| {
+                let far = far_apart(degree - shift, count).into_iter();
+                positions.extend(far.map(|position| position + shift));
+            };
+            let before = device.operations();
+            let found = lookup.read_chosen(Direction::Out, &[HUB], choose).unwrap();
+            let (positions, entries) = found.list(0);
+            let at = positions.iter().map(|position| expected[*position as usize]);
+            assert!(positions.len() as u64 == count && at.eq(entries.iter().copied()));
+            device.operations() - before
+        };
+        // Each entry has a page of its own, and the first page of the list says how long it is. An
+        // import fills raw pages, so their places are known; those of packed ones are guessed.
+        let first = read(10, 0);
+        let most = if codec == Codec::Raw { 11 } else { 16 };
+        assert!((10..=most).contains(&first), "{codec:?}: {first} reads of {pages} pages");
+        assert_eq!(read(10, 0), 0, "all pages are in memory");
+        let second = read(10, expected.len() as u64 / 20);
+        assert!((1..most).contains(&second), "{codec:?}: {second} reads, the length is known");
+        // All entries: the pages that are not in memory yet, each once.
+        let rest = read(expected.len() as u64, 0);
+        assert_eq!(first + second + rest, pages, "{codec:?}");
+    }
+}
+
+#[test]
+fn what_is_known_of_long_lists_is_counted_as_memory() {
+    let test = graph(false);
+    let graph = test.store();
+    let mut lookup = graph.lookup().unwrap();
+    lookup.read(Direction::Out, &[HUB]).unwrap();
+    let before = graph.memory_bytes();
+    let choose: Choose<'_> = &mut |_, degree, positions| positions.push(degree - 1);
+    let found = lookup.read_chosen(Direction::Out, &[HUB], choose).unwrap();
+    assert_eq!(found.list(0).1, test.out[HUB as usize].last().map(std::slice::from_ref).unwrap());
+    let pages = graph.adjacency(Direction::Out).unwrap().pages() as usize;
+    assert_eq!(graph.memory_bytes() - before, 16 * pages);
+}
+
+#[test]
+fn look_ups_one_after_the_other_open_one_queue() {
+    let test = graph(false);
+    let device = Arc::new(Counting { inner: sim_of(&test), queues: AtomicUsize::new(0) });
+    let graph = Graph::open(device.clone()).unwrap();
+    let opened = device.queues.load(Ordering::Relaxed);
+    for vertex in [HUB, 7, 20_000] {
+        let mut lookup = graph.lookup().unwrap();
+        assert_eq!(lookup.read(Direction::In, &[vertex]).unwrap().len(), 1);
+        assert!(lookup.read(Direction::Out, &[VERTICES]).is_err(), "it reads nothing");
+    }
+    assert_eq!(device.queues.load(Ordering::Relaxed) - opened, 1);
+}
+
+#[test]
+fn damaged_pages_of_chosen_entries_are_errors_and_later_look_ups_go_on() {
+    let test = graph(false);
+    let device = MemoryDevice::with_bytes(test.stored_bytes());
+    let graph = Graph::open(device.shared()).unwrap();
+    let lists = graph.adjacency(Direction::Out).unwrap();
+    let page = lists.first_page() + lists.pages_of(HUB).end();
+    let at = page as usize * 4096 + 700;
+    device.change(|bytes| bytes[at] ^= 4);
+    let mut lookup = graph.lookup().unwrap();
+    let choose: Choose<'_> = &mut |_, degree, positions| positions.extend([0, degree - 1]);
+    let fault = lookup.read_chosen(Direction::Out, &[3, HUB], choose).unwrap_err();
+    assert!(matches!(fault, StoreError::Page(_)), "{fault}");
+    device.change(|bytes| bytes[at] ^= 4);
+    let choose: Choose<'_> = &mut |_, degree, positions| positions.extend([0, degree - 1]);
+    let found = lookup.read_chosen(Direction::Out, &[HUB], choose).unwrap();
+    let list = &test.out[HUB as usize];
+    assert_eq!(found.list(0).1, [list[0], list[list.len() - 1]]);
+    let choose: Choose<'_> = &mut |_, _, _| {};
+    let fault = lookup.read_chosen(Direction::Out, &[VERTICES], choose).unwrap_err();
+    assert!(matches!(fault, StoreError::NoVertex { .. }), "{fault}");
 }
 
 /// Counts the queues that are opened.

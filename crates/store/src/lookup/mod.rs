@@ -1,23 +1,32 @@
 //! Reads many lists in random order, with several page reads in flight.
+//!
+//! - [`Lookup`]: whole lists
+//! - [`Chosen`]: chosen entries of lists; `long`: which page holds an entry of a long list
+
+mod chosen;
+pub(crate) mod long;
 
 use std::ops::Range;
 
-use cenote_pool::Handle;
-
-use crate::error::{Result, equal};
+use crate::error::{PageFault, Result, equal};
 use crate::index::Adjacency;
 use crate::packed::decode::Decoded;
 use crate::page::List;
-use crate::pages::Pages;
+use crate::pages::{KeptHandle, Pages};
 use crate::{Direction, VertexId};
 
-/// Reads many lists of a graph on one thread, see [`Graph::lookup`](crate::Graph::lookup). Keeps a
-/// queue to the device with up to [`read_depth`](crate::LookupConfig::read_depth) requests.
+pub use chosen::{Choose, Chosen};
+
+/// Reads many lists of a graph on one thread, see [`Graph::lookup`](crate::Graph::lookup). Has a
+/// queue to the device with up to [`read_depth`](crate::LookupConfig::read_depth) requests, which the
+/// graph keeps for the next one.
 pub struct Lookup<'g> {
     pages: &'g Pages,
-    handle: Handle,
+    handle: KeptHandle<'g>,
     decoded: Decoded,
     wanted: Vec<Wanted>,
+    /// Those of a page.
+    vertices: Vec<VertexId>,
     pieces: Vec<Piece>,
     entries: Vec<VertexId>,
 }
@@ -43,9 +52,10 @@ impl<'g> Lookup<'g> {
     pub(crate) fn new(pages: &'g Pages) -> Result<Self> {
         Ok(Self {
             pages,
-            handle: pages.handle()?,
+            handle: pages.kept_handle()?,
             decoded: Decoded::new(),
             wanted: Vec::new(),
+            vertices: Vec::new(),
             pieces: Vec::new(),
             entries: Vec::new(),
         })
@@ -70,11 +80,17 @@ impl<'g> Lookup<'g> {
             self.wanted.extend(pages.map(|page| Wanted { page, vertex, list }));
         }
         self.wanted.sort_unstable();
-        if let Err(error) = self.read_pages(adjacency) {
-            // Dropping the handle ends the requests in flight.
-            self.handle = self.pages.handle()?;
-            return Err(error);
-        }
+        let (mut pieces, mut entries) =
+            (std::mem::take(&mut self.pieces), std::mem::take(&mut self.entries));
+        pieces.clear();
+        entries.clear();
+        self.read_wanted(adjacency, &mut |&Wanted { page, list, .. }, found| {
+            let (start, skip, degree) = (entries.len(), found.skip, found.degree);
+            entries.extend_from_slice(found.targets);
+            pieces.push(Piece { list, page, skip, degree, entries: start..entries.len() });
+            Ok(())
+        })?;
+        (self.pieces, self.entries) = (pieces, entries);
         self.pieces.sort_unstable_by_key(|piece| (piece.list, piece.page));
         for piece in &self.pieces {
             let list = piece.list as usize;
@@ -88,39 +104,40 @@ impl<'g> Lookup<'g> {
         Ok(lists)
     }
 
-    /// Reads each page in `wanted` once and keeps its pieces of the lists.
-    fn read_pages(&mut self, adjacency: &Adjacency) -> Result<()> {
-        let Self { pages, handle, decoded, wanted, pieces, entries } = self;
+    /// Reads each page in `wanted`, which ascends, once, and calls `take` with its pieces of the
+    /// lists. After an error no request is in flight.
+    fn read_wanted(&mut self, adjacency: &Adjacency, take: Take<'_>) -> Result<()> {
+        let Self { pages, handle, decoded, wanted, vertices, .. } = self;
         let table = &pages.layout.table;
-        pieces.clear();
-        entries.clear();
         let mut next = 0;
-        let pages = wanted.chunk_by(|a, b| a.page == b.page).map(|of_page| {
+        let of_pages = wanted.chunk_by(|a, b| a.page == b.page).map(|of_page| {
             let first = next;
             next += of_page.len();
             (table.physical(adjacency.first_page() + of_page[0].page), first as u64)
         });
-        Pages::load_each(handle, pages, |first, bytes| {
+        let read = Pages::load_each(handle, of_pages, |first, bytes| {
             let wanted = &wanted[first as usize..];
             let page = wanted[0].page;
-            for want in wanted.iter().take_while(|want| want.page == page) {
-                let keep = |list: &List<'_>| {
-                    let start = entries.len();
-                    entries.extend_from_slice(list.targets);
-                    pieces.push(Piece {
-                        list: want.list,
-                        page,
-                        skip: list.skip,
-                        degree: list.degree,
-                        entries: start..entries.len(),
-                    });
-                };
-                adjacency.reparse_lists(page, bytes, &[want.vertex], decoded, keep)?;
-            }
-            Ok(())
-        })
+            vertices.clear();
+            vertices.extend(wanted.iter().take_while(|w| w.page == page).map(|w| w.vertex));
+            let (mut wanted, mut taken) = (wanted.iter(), Ok(()));
+            adjacency.reparse_lists(page, bytes, vertices, decoded, |piece| {
+                if let (Ok(()), Some(wanted)) = (&taken, wanted.next()) {
+                    taken = take(wanted, piece);
+                }
+            })?;
+            taken.map_err(|fault| adjacency.fault(page, fault))
+        });
+        if read.is_err() {
+            // Dropping the handle ends the requests in flight.
+            handle.renew()?;
+        }
+        read
     }
 }
+
+/// Takes the piece of a list on a page that was read.
+type Take<'t> = &'t mut dyn FnMut(&Wanted, &List<'_>) -> Result<(), PageFault>;
 
 /// Joins the pieces of one list, page by page.
 pub(crate) struct Pieces<'a> {
