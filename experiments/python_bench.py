@@ -15,8 +15,8 @@ Packages that are not installed are left out, and named.
 - overhead: the same runs by the command and by Python.
 - arrow: an import from an Arrow table in memory beside one from a binary file.
 - sample: mini-batches of sampled neighbourhoods with a tenth of the lists in memory, beside what
-  the drive's random reads allow for the pages that the answers need, and beside a sampler in NumPy
-  over lists in memory (in place of PyG's, whose native part is not on PyPI).
+  the drive's random reads allow for the pages on which the sampled entries lie, and beside a sampler
+  in NumPy over lists in memory (in place of PyG's, whose native part is not on PyPI).
 """
 
 import argparse
@@ -209,8 +209,11 @@ def part_sample(bench):
         shares.append(sum(found["pages"][1:]) / seconds / iops)
         rates.append(sum(found["edges"][1:]) / seconds / 1e6)
         beside.append(seconds / sum(memory["batch_seconds"][1:]))
-    print(f"  {iops:,.0f} random reads of 4 KiB a second; {statistics.mean(found['pages']):,.0f}"
-          f" pages and {statistics.mean(found['edges']):,.0f} edges a batch;"
+    print(f"  {iops:,.0f} random reads of 4 KiB a second; a batch has"
+          f" {statistics.mean(found['edges'][1:]):,.0f} edges on"
+          f" {statistics.mean(found['pages'][1:]):,.0f} pages, and read"
+          f" {statistics.mean(found['read_pages'][1:]):,.0f};"
+          f" {statistics.median(found['batch_cpu_seconds'][1:]):.3f} s of processor time;"
           f" {found['memory_bytes'] / MIB:.0f} MiB for lists, peak of the process"
           f" {found['peak_bytes'] / MIB:.0f} MiB")
     figure("sampled edges", rates, "M edges/s")

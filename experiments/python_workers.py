@@ -201,18 +201,28 @@ def sample(graph, fanouts, batches, batch, share):
         info, ids, degrees = g.info(), g.ids(), np.asarray(g.degree()).astype(np.int64)
         memory = max(int(info["page_bytes"] * share), 1 << 20)
         chosen = [ids[numbers] for numbers in seeds_of(len(ids), batches, batch)]
-    seconds, samples = [], []
+    rows = {"batch_seconds": [], "batch_cpu_seconds": [], "read_pages": []}
+    samples = []
     with cenote.open(graph, memory=memory) as g:
         for number, seeds in enumerate(chosen):
-            start = time.perf_counter()
+            before = time.perf_counter(), time.process_time(), read_bytes()
             found = g.sample_neighbors(seeds, fanouts=fanouts, seed=number)
-            seconds.append(time.perf_counter() - start)
+            after = time.perf_counter(), time.process_time(), read_bytes()
+            for row, start, end in zip(rows.values(), before, after, strict=True):
+                row.append(end - start)
             samples.append(found)
         check(g, samples[0], fanouts)
-    pages = needed_pages(info, degrees, ids, samples, fanouts)
+    rows["read_pages"] = [read / info["page_size"] for read in rows["read_pages"]]
+    pages = needed_pages(info, degrees, samples)
     edges = [sum(len(sources) for sources, _ in found.layers) for found in samples]
-    return {"batch_seconds": seconds, "pages": pages, "edges": edges, "memory_bytes": memory,
-            "page_bytes": info["page_bytes"], "page_size": info["page_size"]}
+    return rows | {"pages": pages, "edges": edges, "memory_bytes": memory,
+                   "page_bytes": info["page_bytes"], "page_size": info["page_size"]}
+
+
+def read_bytes():
+    """Bytes that this process has read from drives."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("read_bytes"))
 
 
 def check(g, found, fanouts):
@@ -228,31 +238,23 @@ def check(g, found, fanouts):
             assert np.isin(neighbours, around).all()
 
 
-def needed_pages(info, degrees, ids, samples, fanouts):
-    """The distinct pages that hold the sampled entries of each batch.
+def needed_pages(info, degrees, samples):
+    """The distinct pages of lists that hold the sampled entries of each batch: what any sampler of
+    these entries reads, if it has no page in memory.
 
-    Lists lie one behind the other by vertex, so the place of an entry follows from the degrees.
-    The place of a neighbour in a long list is not looked up: places are drawn as the sampler draws.
+    Lists lie one behind the other by vertex, so the place of an entry follows from the degrees, and
+    its page from the mean number of entries of a page.
     """
     import numpy as np
 
     adjacency = next(part for part in info["sections"] if part["name"] == "adjacency")
     per_page = adjacency["items"] / adjacency["pages"]
     starts = np.cumsum(degrees) - degrees
-    rng, counts = np.random.default_rng(1), []
+    counts = []
     for found in samples:
-        numbers = np.searchsorted(ids, found.ids)
-        lengths, pages = degrees[numbers], []
-        begin, end = 0, found.seeds
-        for (sources, _), fanout in zip(found.layers, fanouts, strict=True):
-            here, long = numbers[begin:end], lengths[begin:end] > fanout
-            # Every entry of a short list, which may begin in a page and end in the next.
-            short = here[~long & (lengths[begin:end] > 0)]
-            pages += [starts[short] // per_page, (starts[short] + degrees[short] - 1) // per_page]
-            drawn = rng.random((int(long.sum()), fanout)) * lengths[begin:end][long][:, None]
-            pages.append(((starts[here[long]][:, None] + drawn) // per_page).ravel())
-            begin, end = end, max(end, int(sources.max(initial=-1)) + 1)
-        counts.append(len(np.unique(np.concatenate(pages))))
+        layers = zip(found.layers, found.positions, strict=True)
+        places = [starts[found.vertices[targets]] + at for (_, targets), at in layers]
+        counts.append(len(np.unique(np.concatenate(places) // per_page)))
     return counts
 
 

@@ -259,6 +259,10 @@ class Graph(Runs):
         then at most `fanouts[1]`, and so on. The sample depends on `seed`, the ids and the other
         arguments alone, not on threads, memory or the order of the vertices in the file.
 
+        Of a long list only the pages that hold a sampled neighbour are read. Whole lists are read
+        of a graph in another order than that of the ids, of vertices with neighbours that came
+        after the import, and with `weights`.
+
         Args:
             seeds: an id, or ids; one that is given twice counts once.
             fanouts: how many neighbours to sample of each vertex of a layer.

@@ -7,6 +7,8 @@ graph. With torch the arrays are tensors, without it NumPy arrays.
 """
 
 import sys
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +42,10 @@ class Data:
 
 
 class NeighborLoader:
-    """Iterates over mini-batches of `input_ids`, ids of the graph, in another order each epoch."""
+    """Iterates over mini-batches of `input_ids`, ids of the graph, in another order each epoch.
+
+    A thread makes `prefetch` mini-batches ahead, so that the drive reads while the model computes.
+    """
 
     def __init__(
         self,
@@ -54,11 +59,13 @@ class NeighborLoader:
         replace=False,
         weights=False,
         seed=1,
+        prefetch=1,
         **options,
     ):
         self.graph, self.num_neighbors, self.features = graph, list(num_neighbors), features
         self.input_ids = list(dict.fromkeys(input_ids))
         self.batch_size, self.shuffle, self.seed, self.epoch = batch_size, shuffle, seed, 0
+        self.prefetch = prefetch
         self.options = options | {"replace": replace, "weights": weights}
 
     def __len__(self):
@@ -70,8 +77,18 @@ class NeighborLoader:
         if self.shuffle:
             random.shuffle(order)
         self.epoch += 1
-        for start in range(0, len(order), self.batch_size):
-            yield self.sample(order[start : start + self.batch_size], int(random.integers(2**63)))
+        thread, ahead = ThreadPoolExecutor(max_workers=1), deque()
+        try:
+            for start in range(0, len(order), self.batch_size):
+                part = order[start : start + self.batch_size]
+                ahead.append(thread.submit(self.sample, part, int(random.integers(2**63))))
+                if len(ahead) > self.prefetch:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            # A loop that ends early waits for the mini-batch that is being made.
+            thread.shutdown(cancel_futures=True)
 
     def sample(self, input_id, seed):
         """The mini-batch of some of the input vertices."""

@@ -61,6 +61,31 @@ def test_weighted_samples_have_the_distribution_of_numpy(directed):
         directed.sample_neighbors(3, fanouts=[], weights=True)
 
 
+def test_each_neighbour_of_a_hub_is_as_likely_as_every_other(folder):
+    """Over many seeds, in parts of a list that spans some 60 pages; of changed graphs, too."""
+    edges = np.stack([np.zeros(60_000, dtype=np.uint64), np.arange(1, 60_001, dtype=np.uint64)])
+    for order, codec in [("natural", "raw"), ("natural", "packed"), ("random", "packed")]:
+        cenote.import_graph(
+            edges.T, "h.cenote", order=order, codec=codec, memory="64MiB", overwrite=True
+        )
+        for is_changed in (False, True):
+            if is_changed:
+                with cenote.update("h.cenote") as update:
+                    for v in range(1, 2_000):
+                        update.delete(0, v)
+            with cenote.open("h.cenote", memory=1 << 20) as graph:
+                found = [
+                    graph.sample_neighbors(0, fanouts=[50], seed=seed, threads=1)
+                    for seed in range(60)
+                ]
+                degree = graph.degree(0)
+            assert all(len(set(sample.ids[1:].tolist())) == 50 for sample in found)
+            places = np.concatenate([sample.positions[0] for sample in found])
+            assert degree == 60_000 - 1_999 * is_changed and places.max() < degree
+            counts = np.bincount(places * 30 // degree, minlength=30)
+            assert stats.chisquare(counts).pvalue > 1e-3
+
+
 def test_weights_that_cannot_be_sampled_by_are_refused(packages):
     cenote.import_graph([(0, 1, -1.0), (0, 2, 1.0)], "n.cenote", weights="f64", directed=True)
     with cenote.open("n.cenote") as graph:
@@ -135,6 +160,17 @@ def test_a_loader_yields_mini_batches_without_torch(directed, random_graph, monk
         seen += data.input_id.tolist()
     assert sorted(seen) == list(range(50)) and seen != sorted(seen)
     assert [data.input_id.tolist() for data in loader] != seen, "another order in the next epoch"
+    ahead = [
+        [data.n_id.tolist() for data in neighbor_loader.NeighborLoader(
+            directed, [5, 2], inputs, batch_size=16, prefetch=prefetch
+        )]
+        for prefetch in (0, 1, 9)
+    ]  # fmt: skip
+    assert len(ahead[0]) == 4 and ahead[0] == ahead[1] == ahead[2]
+    first = next(iter(loader))
+    assert first.batch_size == 16, "a loop may end early"
+    with pytest.raises(cenote.UnknownVertex):
+        list(neighbor_loader.NeighborLoader(directed, [2], ["none"]))
     neighbor_loader.main(directed.path, "x.features")
 
 

@@ -15,7 +15,7 @@ mod sample;
 mod visit;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cenote_device::profile::Profile;
 use cenote_device::wrapper::IoBudget;
@@ -67,6 +67,8 @@ pub struct Graph {
     /// Distinguishes its file from all others, copies of it too, where the system can.
     pub(crate) file_identity: Option<String>,
     stored: Arc<StoredGraph>,
+    /// See [`Graph::kept_ids`].
+    ids: OnceLock<Ids>,
     profile: Profile,
     warnings: Vec<Warning>,
     /// The I/O budgets of its drives.
@@ -178,6 +180,15 @@ impl Graph {
     /// Their pages cannot be read.
     pub fn ids(&self) -> Result<Ids> {
         Ok(self.stored.ids()?)
+    }
+
+    /// The user's ids, which are opened once: the appended ones are in memory.
+    pub(crate) fn kept_ids(&self) -> Result<&Ids> {
+        if let Some(ids) = self.ids.get() {
+            return Ok(ids);
+        }
+        let ids = self.stored.ids()?;
+        Ok(self.ids.get_or_init(|| ids))
     }
 
     /// The vertex that the user calls `id`.

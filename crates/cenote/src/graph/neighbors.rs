@@ -42,14 +42,18 @@ const LIST_BYTES_FREE: u64 = 8 << 20;
 /// Default memory for lists and pages.
 const MEMORY_BYTES: u64 = 256 << 20;
 
+/// Gets a vertex, its list and the weights.
+pub(super) type VisitStored<'v, E> =
+    &'v mut dyn FnMut(VertexId, &[VertexId], &[Weight]) -> Result<(), E>;
+
 /// A look-up of the lists of single vertices.
 #[derive(Debug)]
 pub struct Neighbors<'g> {
-    graph: &'g Graph,
-    direction: Direction,
-    threads: usize,
+    pub(super) graph: &'g Graph,
+    pub(super) direction: Direction,
+    pub(super) threads: usize,
     memory_bytes: u64,
-    watch: Watch,
+    pub(super) watch: Watch,
     /// Whether the weights of edges are read, if there are any.
     weights: bool,
     ids: Vec<String>,
@@ -104,21 +108,11 @@ impl<'g> Neighbors<'g> {
         self
     }
 
-    /// The same look-up of the same vertices, with or without weights.
-    pub(super) fn again(&self, weights: bool) -> Self {
-        let (ids, file) = (self.ids.clone(), self.file.clone());
-        Self { ids, file, weights, ..self.with_vertices(self.vertices.clone()) }
-    }
-
     /// The same look-up of other vertices.
     pub(super) fn with_vertices(&self, vertices: Vec<VertexId>) -> Self {
         let Self { graph, direction, threads, memory_bytes, weights, .. } = *self;
         let (watch, ids, file) = (self.watch.clone(), Vec::new(), None);
         Self { graph, direction, threads, memory_bytes, watch, weights, ids, vertices, file }
-    }
-
-    pub(super) fn graph(&self) -> &'g Graph {
-        self.graph
     }
 
     /// Adds a vertex by its id.
@@ -143,9 +137,20 @@ impl<'g> Neighbors<'g> {
         &self,
         mut visit: impl FnMut(&NeighborList<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        let ids = self.graph.kept_ids()?;
+        self.for_each_stored(&mut |vertex, list, weights| {
+            visit(&NeighborList::new(ids, vertex, list, weights)?)
+        })
+    }
+
+    /// [`Neighbors::for_each`] with each vertex, its list and the weights as they are stored.
+    pub(super) fn for_each_stored<E: From<Error>>(
+        &self,
+        visit: VisitStored<'_, E>,
+    ) -> Result<(), E> {
         check_direction(self.graph, self.direction)?;
         let graph = self.graph.stored();
-        let ids = graph.ids().map_err(Error::from)?;
+        let ids = self.graph.kept_ids()?;
         let mut requested = self.requested()?;
         std::thread::scope(|scope| {
             let readers = (0..self.threads).map(|_| Reader::start(scope, graph, self.direction));
@@ -153,13 +158,13 @@ impl<'g> Neighbors<'g> {
             let (mut carried, mut batch) = (None, Vec::new());
             loop {
                 // The next lists are read while these are passed on.
-                let next = self.next_batch(&ids, &mut requested, &mut carried);
+                let next = self.next_batch(ids, &mut requested, &mut carried);
                 let (next, fault) = next.map_or_else(|e| (vec![], Some(e)), |next| (next, None));
                 parts(&readers, &next).for_each(|(reader, part)| reader.submit(part));
                 for (reader, part) in parts(&readers, &batch) {
                     for (&vertex, list) in part.iter().zip(reader.receive()?) {
                         self.watch.check()?;
-                        visit(&self.list(&ids, vertex, &list)?)?;
+                        visit(vertex, &list, &self.weights_of(vertex)?)?;
                     }
                 }
                 if let Some(fault) = fault {
@@ -198,17 +203,25 @@ impl<'g> Neighbors<'g> {
         Ok(Requested { given, vertices, file, ids_max, found, fault: None })
     }
 
-    fn list<'a>(
-        &self,
-        ids: &'a Ids,
-        vertex: VertexId,
-        list: &'a [VertexId],
-    ) -> Result<NeighborList<'a>> {
+    /// The weights of a list, if the graph has any and they are read.
+    fn weights_of(&self, vertex: VertexId) -> Result<Vec<Weight>> {
         let mut weights = Vec::new();
         if self.weights && self.graph.stored().is_weighted() {
             self.graph.stored().read_weights(self.direction, vertex, &mut weights)?;
         }
-        NeighborList::new(ids, vertex, list, weights)
+        Ok(weights)
+    }
+
+    /// The given vertices, in the given order; one may be given twice.
+    pub(super) fn given(&self) -> Result<Vec<VertexId>> {
+        let (graph, ids) = (self.graph.stored(), self.graph.kept_ids()?);
+        check_direction(self.graph, self.direction)?;
+        let (mut requested, mut vertices) = (self.requested()?, Vec::new());
+        while let Some(vertex) = requested.next(graph, ids)? {
+            self.watch.check()?;
+            vertices.push(vertex);
+        }
+        Ok(vertices)
     }
 
     /// Most ids that are looked up at a time.
@@ -429,8 +442,9 @@ impl<'a> NeighborList<'a> {
         ids: &'a Ids,
         vertex: VertexId,
         list: &'a [VertexId],
-        weights: Vec<Weight>,
+        weights: &[Weight],
     ) -> Result<Self> {
+        let weights = weights.to_vec();
         if ids.is_natural() {
             return Ok(Self { ids, vertex, ranks: list.into(), weights });
         }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
 use cenote_device::backend::file::BackendChoice;
@@ -141,8 +141,8 @@ impl OpenOptions {
             epoch: stored.superblock().epoch,
         }));
         warnings.extend(cut.map(|fault| Warning::CutLog { fault: fault.to_string() }));
-        let (path, stored) = (path.to_owned(), Arc::new(stored));
-        Ok(Some(Graph { path, file_identity, stored, profile, warnings, budgets }))
+        let (path, stored, ids) = (path.to_owned(), Arc::new(stored), OnceLock::new());
+        Ok(Some(Graph { path, file_identity, stored, ids, profile, warnings, budgets }))
     }
 }
 

@@ -11,6 +11,7 @@ mod features;
 mod graphs;
 mod import;
 mod library;
+mod sample;
 mod since;
 mod snapshots;
 mod tiers;
