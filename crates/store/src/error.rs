@@ -91,6 +91,12 @@ pub enum StoreError {
         /// Bits of the unknown features.
         bits: u64,
     },
+    /// A merge or a large commit that its caller has ended; the graph is as before.
+    #[error("{file}: interrupted: the graph is as it was before")]
+    Cancelled {
+        /// Path of the file.
+        file: String,
+    },
     /// A batch of changes that the graph cannot take.
     #[error("{file}: the graph cannot be updated: {reason}")]
     Update {

@@ -19,7 +19,8 @@ use crate::log::Pending;
 use crate::page::{List, Page, PageEnds};
 use crate::runs::page::{RawEdit, RawSpan, RunGroup};
 use crate::{Direction, VertexId};
-use gather::{DeltaRoom, PageEdit, RunsFrom, Span};
+pub(crate) use gather::Span;
+use gather::{DeltaRoom, PageEdit, RunsFrom};
 pub(crate) use lengths::Lengths;
 use merged::Merged;
 
@@ -44,7 +45,7 @@ impl PlacedEdit {
         self.place & !ADDED
     }
 
-    fn is_added(&self) -> bool {
+    pub fn is_added(&self) -> bool {
         self.place & ADDED != 0
     }
 
@@ -313,6 +314,29 @@ fn spans(edits: &[PlacedEdit], lists: &ListPages<'_>) -> Vec<Span> {
             let (own, behind) = rest.split_at(rest.partition_point(|edit| edit.page() <= page));
             before += own.iter().map(PlacedEdit::net).sum::<i64>();
             rest = behind;
+        }
+    }
+    spans.sort_unstable_by_key(|span| (span.page, span.owner));
+    spans
+}
+
+/// Those of lists of several pages, of which some become longer: by owner and page, ascending.
+pub(crate) fn spans_of(
+    nets: &[(VertexId, u64, i64)],
+    pages_of: &dyn Fn(VertexId) -> RangeInclusive<u64>,
+) -> Vec<Span> {
+    let mut spans = Vec::new();
+    for of_list in nets.chunk_by(|a, b| a.0 == b.0) {
+        let owner = of_list[0].0;
+        let whole = of_list.iter().map(|(.., net)| net).sum();
+        let (mut before, mut rest) = (0, of_list.iter().peekable());
+        for page in pages_of(owner) {
+            if (before, whole) != (0, 0) {
+                spans.push(Span { page, owner, before, whole });
+            }
+            while let Some((.., net)) = rest.next_if(|(_, of, _)| *of <= page) {
+                before += net;
+            }
         }
     }
     spans.sort_unstable_by_key(|span| (span.page, span.owner));

@@ -67,6 +67,9 @@ struct RawChange {
 }
 
 impl LoggedBatch {
+    /// Bytes of a change.
+    pub const CHANGE_BYTES: usize = size_of::<RawChange>();
+
     /// Appends the encoding to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();

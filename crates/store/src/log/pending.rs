@@ -27,6 +27,15 @@ impl PendingCounts {
         let degree_max_vertex = superblock.degree_max_vertex;
         Self { vertices, edges, stored_out, stored_in, degree_max, degree_max_vertex }
     }
+
+    /// Sets the numbers of a superblock.
+    pub fn set(&self, superblock: &mut Superblock) {
+        superblock.vertices = self.vertices;
+        superblock.edges = self.edges;
+        (superblock.stored_out, superblock.stored_in) = (self.stored_out, self.stored_in);
+        superblock.degree_max = self.degree_max;
+        superblock.degree_max_vertex = self.degree_max_vertex;
+    }
 }
 
 /// A change that the lists do not have yet.
@@ -142,11 +151,9 @@ impl Pending {
     /// derived sections were made from, so these are stale.
     pub fn superblock(&self, committed: &Superblock) -> Superblock {
         let mut superblock = committed.clone();
-        let changed = match committed.section(SectionKind::DeltaRuns) {
-            _ if !self.is_empty() => committed.epoch + 1,
-            Some(runs) => runs.epoch,
-            None => return superblock,
-        };
+        if self.is_empty() && !committed.has_delta_runs() {
+            return superblock;
+        }
         let PendingCounts { vertices, edges, stored_out, stored_in, .. } = self.counts;
         let PendingCounts { degree_max, degree_max_vertex, .. } = self.counts;
         superblock.logged_vertices = self.new_ids.len() as u64;
@@ -159,7 +166,7 @@ impl Pending {
             let section = superblock.sections.iter_mut().find(|section| section.kind == kind);
             if let Some(section) = section {
                 section.items = items;
-                section.epoch = changed;
+                section.epoch = committed.epoch + 1;
             }
         }
         Superblock {

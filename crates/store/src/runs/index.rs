@@ -100,12 +100,17 @@ impl RunIndex {
     }
 
     /// How many runs stay when changes are added, and the level of the run that takes them: it
-    /// takes the last runs too where they would be [`FAN_IN`] of a level with it.
-    pub fn next_run(&self) -> (usize, u8) {
+    /// takes the last runs too where they would be [`FAN_IN`] of a level with it, but not the first
+    /// `merging` ones.
+    pub fn next_run(&self, merging: usize) -> (usize, u8) {
         let (mut kept, mut level) = (self.out.len(), 0);
+        let merging = merging.min(kept);
         loop {
-            let own = self.out[..kept].iter().rev().take_while(|run| run.level == level).count();
-            if own + 1 < FAN_IN || level == LEVEL_MAX {
+            let free = self.out[merging..kept].iter().rev();
+            let own = free.take_while(|run| run.level == level).count();
+            // Levels do not rise from run to run.
+            let before = self.out[..kept - own].last().map_or(LEVEL_MAX, |run| run.level);
+            if own + 1 < FAN_IN || before <= level {
                 return (kept, level);
             }
             kept -= own;
@@ -171,7 +176,7 @@ mod tests {
     fn runs_of_a_level_become_one_of_the_next() {
         let of_levels = |levels: &[u8]| {
             let out = levels.iter().map(|level| run(*level, 0..1, &[0])).collect();
-            RunIndex { out, back: Vec::new() }.next_run()
+            RunIndex { out, back: Vec::new() }.next_run(0)
         };
         assert_eq!(of_levels(&[]), (0, 0));
         assert_eq!(of_levels(&[0; FAN_IN - 2]), (FAN_IN - 2, 0));
@@ -180,6 +185,19 @@ mod tests {
         let cascade = [&[2][..], &[1; FAN_IN - 1], &[0; FAN_IN - 1]].concat();
         assert_eq!(of_levels(&cascade), (1, 2));
         assert_eq!(of_levels(&[1; FAN_IN - 1]), (FAN_IN - 1, 0));
+    }
+
+    #[test]
+    fn runs_that_are_being_merged_stay() {
+        let next = |levels: &[u8], merging| {
+            let out = levels.iter().map(|level| run(*level, 0..1, &[0])).collect();
+            RunIndex { out, back: Vec::new() }.next_run(merging)
+        };
+        assert_eq!(next(&[0; FAN_IN], 1), (FAN_IN, 0), "level 1 behind one of level 0");
+        let behind = [&[1][..], &[0; FAN_IN - 1]].concat();
+        assert_eq!(next(&behind, 1), (1, 1));
+        assert_eq!(next(&behind, 2), (FAN_IN, 0));
+        assert_eq!(next(&behind, 99), (FAN_IN, 0));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::format::{self, Codec, HEADER_BYTES, PageKind};
 use crate::graph::Graph;
 use crate::header::PageHeader;
 use crate::sink::PageTarget;
-use crate::store::transaction::{SectionEdit, Transaction};
+use crate::store::draft::{Draft, SectionEdit};
 use crate::superblock::SectionKind;
 use crate::words::Words;
 
@@ -42,7 +42,7 @@ impl<'t, 's> RunWriter<'t, 's> {
     /// Begins a run of a graph with runs, of which the first ones stay: see
     /// [`RunIndex::next_run`].
     pub fn begin(
-        transaction: &'t mut Transaction<'s>,
+        draft: &'t mut Draft<'s>,
         graph: &Graph,
         runs: &RunIndex,
         (kept, level): (usize, u8),
@@ -63,7 +63,7 @@ impl<'t, 's> RunWriter<'t, 's> {
         }
         let edits = runs.out.iter().take(kept).chain(runs.back.iter().take(kept));
         let edits = edits.map(|run| run.edits).sum();
-        let mut section = SectionEdit::new(transaction)?;
+        let mut section = SectionEdit::new(draft)?;
         section.keep(0..kept_pages);
         Ok(Self {
             section,
@@ -144,7 +144,7 @@ impl<'t, 's> RunWriter<'t, 's> {
     pub fn finish(mut self) -> Result<()> {
         let per_page = format::words_per_page(self.section.page_bytes());
         let count = self.kept_pages * per_page as u64 + self.words.len() as u64;
-        let mut index = SectionEdit::new(self.section.transaction())?;
+        let mut index = SectionEdit::new(self.section.draft())?;
         index.keep(0..self.kept_pages);
         for words in self.words.chunks(per_page) {
             let bytes: &[u8] = bytemuck::cast_slice(words);

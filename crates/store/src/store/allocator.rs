@@ -21,6 +21,8 @@ pub(super) struct Allocator {
     /// Pages freed in a later epoch, which an earlier one still uses, and pages of snapshots.
     held: BTreeMap<PageId, Free>,
     end: PageId,
+    /// Pages up to here, from the end of the file on, are reserved, and the epoch of that.
+    reserved_to: (PageId, u64),
 }
 
 impl Allocator {
@@ -28,7 +30,7 @@ impl Allocator {
     /// snapshots need, ascending.
     pub fn new(free: &[Extent], end: PageId, oldest: u64, kept: &[Range<PageId>]) -> Self {
         let (reusable, held) = (BTreeMap::new(), BTreeMap::new());
-        let mut allocator = Self { reusable, held, end };
+        let mut allocator = Self { reusable, held, end, reserved_to: (0, 0) };
         let mut kept = kept.iter().peekable();
         for &Extent { physical, pages, epoch, .. } in free {
             if epoch > oldest {
@@ -50,6 +52,69 @@ impl Allocator {
             allocator.add_reusable(next, end - next, epoch);
         }
         allocator
+    }
+
+    /// An allocator of no page at all.
+    pub fn empty() -> Self {
+        Self::new(&[], 0, 0, &[])
+    }
+
+    /// An allocator of some pages alone.
+    pub fn of(pages: &[Range<PageId>]) -> Self {
+        let mut allocator = Self::empty();
+        let runs =
+            pages.iter().map(|run| (run.start, Free { pages: run.end - run.start, epoch: 0 }));
+        allocator.reusable.extend(runs);
+        allocator
+    }
+
+    /// Whether no page is left but at the end of the file.
+    pub fn is_empty(&self) -> bool {
+        self.reusable.is_empty()
+    }
+
+    /// Keeps pages behind the end of the file for another, which are free by an epoch until then.
+    pub fn reserve_to(&mut self, end: PageId, epoch: u64) {
+        self.reserved_to = (end, epoch);
+    }
+
+    /// Frees the pages that [`Allocator::reserve_to`] keeps, so that the file goes on behind them.
+    pub fn pass_reservation(&mut self) {
+        let (reserved_to, epoch) = self.reserved_to;
+        if self.end < reserved_to {
+            self.held.insert(self.end, Free { pages: reserved_to - self.end, epoch });
+            self.end = reserved_to;
+        }
+    }
+
+    /// Ends what [`Allocator::reserve_to`] began.
+    pub fn end_reservation(&mut self) {
+        self.reserved_to = (0, 0);
+    }
+
+    /// Allocates pages that are free, or that lie behind the end of the file.
+    pub fn claim(&mut self, pages: Range<PageId>) {
+        if self.end < pages.end {
+            let (first, epoch) = (self.end, self.reserved_to.1);
+            self.end = pages.end;
+            self.held.insert(first, Free { pages: pages.end - first, epoch });
+        }
+        for free in [&mut self.reusable, &mut self.held] {
+            let first = free.range(..=pages.start).next_back().map_or(pages.start, |(&at, _)| at);
+            let near: Vec<_> = free.range(first..pages.end).map(|(&at, &run)| (at, run)).collect();
+            for (start, run) in near {
+                let end = start + run.pages;
+                if end <= pages.start {
+                    continue;
+                }
+                free.remove(&start);
+                for (from, to) in [(start, pages.start), (pages.end, end)] {
+                    if from < to {
+                        free.insert(from, Free { pages: to - from, epoch: run.epoch });
+                    }
+                }
+            }
+        }
     }
 
     /// Adds pages behind those that are reusable.
@@ -90,6 +155,7 @@ impl Allocator {
 
     /// Allocates consecutive pages by growing the file.
     pub fn allocate_at_end(&mut self, pages: u64) -> PageId {
+        self.pass_reservation();
         let first = self.end;
         self.end += pages;
         first

@@ -2,8 +2,7 @@
 
 use std::sync::MutexGuard;
 
-use super::live::{BATCH_CHANGES_MAX, is_for_commit};
-use super::{Live, NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, Store};
+use super::{BATCH_CHANGES_MAX, Live, NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, Store};
 use crate::Direction;
 use crate::error::Result;
 use crate::graph::Graph;
@@ -12,6 +11,7 @@ use crate::log::encoded_id_bytes;
 use crate::readers::lock;
 use crate::runs::page::run_bytes;
 use crate::superblock::SectionKind;
+use crate::update::watch::{UNWATCHED, Watch};
 use crate::update::{Batch, Change, Op, Updated};
 
 impl Store {
@@ -22,10 +22,18 @@ impl Store {
     /// # Errors
     /// As [`Store::update`].
     pub fn settle(&self) -> Result<Updated> {
+        self.settle_watched(UNWATCHED)
+    }
+
+    /// [`Store::settle`], watched.
+    ///
+    /// # Errors
+    /// As [`Store::settle`], and [`StoreError::Cancelled`](crate::StoreError::Cancelled).
+    pub fn settle_watched(&self, watch: Watch<'_>) -> Result<Updated> {
         let mut live = lock(&self.live);
         let graph = self.base_graph(&mut live)?;
         match run_pages_max(&graph, self.limits.run_percent) < run_pages(&graph) {
-            true => self.update_with(live, &Batch::default()),
+            true => self.update_with(live, &Batch::default(), watch),
             false => Ok(Updated::unchanged(graph.superblock().epoch)),
         }
     }
@@ -36,6 +44,7 @@ impl Store {
         &'s self,
         mut live: MutexGuard<'s, Live>,
         batch: &Batch,
+        watch: Watch<'s>,
     ) -> Result<Updated> {
         let graph = self.base_graph(&mut live)?;
         let of_edges = |change: &Change| matches!(change.op, Op::Add | Op::Delete);
@@ -43,12 +52,12 @@ impl Store {
             && batch.changes.iter().all(of_edges)
             && !is_for_commit(&graph, batch);
         if may_be_run && self.has_room_for_run(&live, batch, batch.changes.len()) {
-            if let Some(updated) = self.update_as_run(live, batch)? {
+            if let Some(updated) = self.update_as_run(live, batch, watch)? {
                 return Ok(updated);
             }
             live = lock(&self.live);
         }
-        self.update_with(live, batch)
+        self.update_with(live, batch, watch)
     }
 
     /// Whether there is room for a run of the changes of the log and so many of a batch, which has
@@ -56,24 +65,40 @@ impl Store {
     pub(super) fn has_room_for_run(&self, live: &Live, batch: &Batch, changes: usize) -> bool {
         let (pending, graph) = (live.pending(), live.base_graph());
         let changes = (pending.edges.len() + changes) as u64;
-        let bytes = run_bytes(2 * changes, list_pages(graph));
-        let pages = run_pages(graph) + bytes.div_ceil(graph.page_bytes() as u64);
         let percent = match batch.changes.len() > BATCH_CHANGES_MAX {
-            true => self.limits.bulk_run_percent.max(self.limits.run_percent),
-            false => self.limits.run_percent,
+            true => self.limits.bulk_run_percent,
+            false => self.limits.beside_percent,
         };
+        let percent = percent.max(self.limits.run_percent);
         let new_ids = pending.id_bytes + encoded_id_bytes(&batch.new_ids);
         // A graph without vertices has no page to read new lists with.
         graph.vertices() > 0
             && changes > 0
             && live.new_vertices() + batch.new_ids.len() <= NEW_VERTICES_MAX
             && new_ids <= NEW_IDS_BYTES_MAX
-            && pages <= run_pages_max(graph, percent)
+            && has_room_for(graph, changes, percent)
     }
 }
 
+/// Whether runs of so many percent of the lists have room for so many changes more.
+pub(super) fn has_room_for(graph: &Graph, changes: u64, percent: u64) -> bool {
+    let bytes = run_bytes(2 * changes, list_pages(graph));
+    let pages = run_pages(graph) + bytes.div_ceil(graph.page_bytes() as u64);
+    pages <= run_pages_max(graph, percent)
+}
+
+/// Whether a batch deletes vertices, changes their values, or concerns deleted ones, which the log
+/// cannot have.
+pub(super) fn is_for_commit(graph: &Graph, batch: &Batch) -> bool {
+    let is_deleted = |vertex| !graph.deleted().is_empty() && graph.is_deleted(vertex);
+    let mut changes = batch.changes.iter();
+    changes.any(|Change { op, source, target }| {
+        op.is_commit() || is_deleted(*source) || is_deleted(*target)
+    })
+}
+
 /// Pages of the lists of both directions.
-fn list_pages(graph: &Graph) -> u64 {
+pub(super) fn list_pages(graph: &Graph) -> u64 {
     let lists = [Direction::Out, Direction::In].map(|direction| graph.adjacency(direction));
     let [out, back] = lists.map(|lists| lists.map_or(0, Adjacency::pages));
     out + if graph.is_directed() { back } else { 0 }

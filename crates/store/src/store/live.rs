@@ -10,9 +10,11 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use cenote_device::{Queue, QueueConfig};
 use cenote_pool::Handle;
 
+use super::delta_runs::is_for_commit;
 use super::places::{Finder, Nets, Place};
 use super::{
-    NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, READ_DEPTH, Store, WINDOW_PAGES, WINDOWS, WriteLimits,
+    BATCH_CHANGES_MAX, NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, READ_DEPTH, Store, WINDOW_PAGES,
+    WINDOWS, WriteLimits,
 };
 use crate::degrees::longer;
 use crate::error::Result;
@@ -23,12 +25,9 @@ use crate::log::{FlushPlace, LogArea, LoggedBatch, LoggedChange, Pending, encode
 use crate::pages::LookupPool;
 use crate::readers::lock;
 use crate::superblock::Superblock;
+use crate::update::watch::{UNWATCHED, Watch};
 use crate::update::{Answer, Batch, Change, Op, Updated, check};
 use crate::{Direction, VertexId};
-
-/// Most changes of a batch that goes to the log. For more a pass over their lists is faster than to
-/// look up the place of each.
-pub(super) const BATCH_CHANGES_MAX: usize = 1 << 14;
 
 /// Changes whose pages are read ahead together.
 const AHEAD_CHANGES: usize = 512;
@@ -173,7 +172,7 @@ impl Live {
         }
     }
 
-    fn has_room(&self, area: &LogArea, limits: &WriteLimits, batch: &Batch) -> bool {
+    pub(super) fn has_room(&self, area: &LogArea, limits: &WriteLimits, batch: &Batch) -> bool {
         let bytes = LoggedBatch::encoded_bytes(&batch.new_ids, batch.changes.len());
         let blocks = LogArea::blocks_for(self.queued_bytes + bytes);
         // A graph without vertices has no page to read new lists with.
@@ -355,16 +354,6 @@ impl Live {
     }
 }
 
-/// Whether a batch deletes vertices, changes their values, or concerns deleted ones, which the log
-/// cannot have.
-pub(super) fn is_for_commit(graph: &Graph, batch: &Batch) -> bool {
-    let is_deleted = |vertex| !graph.deleted().is_empty() && graph.is_deleted(vertex);
-    let mut changes = batch.changes.iter();
-    changes.any(|Change { op, source, target }| {
-        op.is_commit() || is_deleted(*source) || is_deleted(*target)
-    })
-}
-
 impl Store {
     /// Makes a batch of changes durable: in the log, which takes one write and one sync. Of a log
     /// without room the changes become a delta run if there is room for one
@@ -378,10 +367,18 @@ impl Store {
     /// # Errors
     /// As [`Store::update`].
     pub fn commit(&self, batch: &Batch) -> Result<Updated> {
+        self.commit_watched(batch, UNWATCHED)
+    }
+
+    /// [`Store::commit`], watched while it reads or rewrites lists: what goes to the log is not.
+    ///
+    /// # Errors
+    /// As [`Store::commit`], and [`StoreError::Cancelled`](crate::StoreError::Cancelled).
+    pub fn commit_watched(&self, batch: &Batch, watch: Watch<'_>) -> Result<Updated> {
         self.check_health()?;
         let mut live = lock(&self.live);
         if !lock(&self.state).commit.superblock.has_plain_edges() {
-            return self.make_commit(live, batch);
+            return self.make_commit(live, batch, watch);
         }
         let (mut log_bytes, mut pages_written) = (0, 0);
         if self.log_area().is_none() {
@@ -389,7 +386,7 @@ impl Store {
             let is_large = batch.changes.len() > BATCH_CHANGES_MAX;
             let is_for_lists = is_large || batch.changes.iter().any(is_commit);
             if self.limits.bytes == 0 || is_for_lists {
-                return self.make_commit(live, batch);
+                return self.make_commit(live, batch, watch);
             }
             (log_bytes, pages_written) = self.create_log(live)?;
             live = lock(&self.live);
@@ -421,7 +418,7 @@ impl Store {
             } else {
                 drop(ready);
             }
-            let mut updated = self.make_commit(lock(&self.live), batch)?;
+            let mut updated = self.make_commit(lock(&self.live), batch, watch)?;
             updated.log_bytes += log_bytes;
             updated.pages_written += pages_written;
             updated.spilled += spilled;
@@ -562,11 +559,12 @@ impl Store {
 
     /// Makes a log, in a commit. Returns the bytes of the log and the pages that were written.
     fn create_log(&self, live: MutexGuard<'_, Live>) -> Result<(u64, u64)> {
-        let mut transaction = self.begin_with(live)?;
+        let mut transaction = self.begin_with(live, UNWATCHED)?;
+        transaction.keep_lists();
         let superblock = transaction.superblock();
         let bytes = self.limits.bytes_of(superblock.file_bytes());
         transaction.make_log(bytes)?;
-        let pages = transaction.pages_written();
+        let pages = transaction.draft.pages_written();
         transaction.commit()?;
         Ok((bytes, pages))
     }

@@ -4,13 +4,16 @@
 //! - [`Transaction`]: writes pages copy-on-write and commits them
 //! - `live`: small batches of changes, which go to the log; `places`: where they belong in lists
 //! - `delta_runs`: which changes become runs, and when runs are merged
+//! - `draft`: pages of a commit to be; `beside`: merges while commits go on
 //! - `allocator`: free pages, and when they can be reused
 //! - `page_writer`: pages on their way to the device, neighbours together
 //! - `rebuild`: rebuilds derived sections from the lists
 //! - `snapshots`: makes and removes snapshots
 
 mod allocator;
+mod beside;
 mod delta_runs;
+pub(crate) mod draft;
 mod live;
 mod page_writer;
 mod places;
@@ -35,8 +38,13 @@ use crate::readers::{Readers, lock};
 use crate::snapshot::Snapshots;
 use crate::superblock::Superblock;
 use crate::update::Batch;
+use crate::update::watch::{UNWATCHED, Watch};
 use crate::{Direction, VertexId};
 
+use allocator::Allocator;
+use beside::Merging;
+pub use beside::PreparedMerge;
+use draft::Draft;
 pub(crate) use live::Live;
 pub use transaction::Transaction;
 
@@ -52,6 +60,10 @@ const READ_DEPTH: usize = 32;
 
 /// Bytes of zeros that are written at once.
 const ZEROS_BYTES: u64 = 1 << 20;
+
+/// Most changes of a batch that goes to the log. For more a pass over their lists is faster than to
+/// look up the place of each.
+const BATCH_CHANGES_MAX: usize = 1 << 14;
 
 /// Most vertices that are new in runs and log: their lists share the last page.
 const NEW_VERTICES_MAX: usize = u16::MAX as usize;
@@ -97,6 +109,10 @@ pub struct WriteLimits {
     /// The same for batches that are too large for the log: in a series of them it is faster to
     /// merge more at a time. [`Store::settle`] ends the series.
     pub bulk_run_percent: u64,
+    /// The same for small batches while the caller merges beside its commits, with
+    /// [`Store::prepare_merge`] whenever [`Store::is_merge_due`]; not more than `run_percent` where
+    /// it does not.
+    pub beside_percent: u64,
     /// Most bytes of delta runs that a writer keeps in memory, beside a few pages of each run.
     pub run_bytes: u64,
     /// Bytes of pages that a writer keeps in memory, at least those that a merge reads at once:
@@ -120,6 +136,7 @@ impl Default for WriteLimits {
             changes: 1 << 18,
             run_percent: 4,
             bulk_run_percent: 25,
+            beside_percent: 0,
             run_bytes: 16 << 20,
             page_bytes: 0,
             write_depth: 16,
@@ -131,7 +148,7 @@ impl Default for WriteLimits {
 
 impl WriteLimits {
     setters! { bytes: u64, changes: usize, run_percent: u64, run_bytes: u64 }
-    setters! { bulk_run_percent: u64, page_bytes: u64, synced: bool }
+    setters! { bulk_run_percent: u64, beside_percent: u64, page_bytes: u64, synced: bool }
     setters! { write_depth: usize, write_bytes: usize }
 
     /// Bytes of a writer's memory for a change of the log: as it is pending, as it is durable, and
@@ -160,6 +177,8 @@ struct State {
     snapshots: Arc<Snapshots>,
     /// The changes of the log that are durable.
     pending: Pending,
+    /// The merge beside commits that has begun.
+    merging: Option<Merging>,
     /// Set by a failed write, after which the content of the device is unknown.
     poisoned: bool,
 }
@@ -215,7 +234,7 @@ impl Store {
         Ok(Self {
             device,
             file,
-            state: Mutex::new(State { commit, snapshots, pending, poisoned: false }),
+            state: Mutex::new(State { commit, snapshots, pending, merging: None, poisoned: false }),
             live,
             flushed: Condvar::new(),
             limits: WriteLimits::default(),
@@ -350,24 +369,46 @@ impl Store {
     /// [`StoreError::Poisoned`] after a failed write, errors of opening a queue, and those of
     /// [`Store::merge`].
     pub fn begin(&self) -> Result<Transaction<'_>> {
+        self.begin_watched(UNWATCHED)
+    }
+
+    /// As [`Store::begin`], watched while it merges.
+    pub(crate) fn begin_watched<'s>(&'s self, watch: Watch<'s>) -> Result<Transaction<'s>> {
         loop {
             let live = self.quiet(lock(&self.live));
             let has_runs = lock(&self.state).commit.superblock.has_delta_runs();
             if live.pending().is_empty() && !has_runs {
-                return self.begin_with(live);
+                return self.begin_with(live, watch);
             }
-            self.update_with(live, &Batch::default())?;
+            self.update_with(live, &Batch::default(), watch)?;
         }
     }
 
-    pub(crate) fn begin_with<'s>(&'s self, live: MutexGuard<'s, Live>) -> Result<Transaction<'s>> {
+    pub(crate) fn begin_with<'s>(
+        &'s self,
+        live: MutexGuard<'s, Live>,
+        watch: Watch<'s>,
+    ) -> Result<Transaction<'s>> {
         self.check_health()?;
         let (commit, snapshots) = {
             let state = lock(&self.state);
             (state.commit.clone(), Arc::clone(&state.snapshots))
         };
+        let allocator = self.allocator(&commit, &snapshots)?;
+        let draft = Draft::new(self, commit, allocator, watch)?;
+        Ok(Transaction::new(live, draft, snapshots))
+    }
+
+    /// The pages that the next commit may write to.
+    fn allocator(&self, commit: &Commit, snapshots: &Snapshots) -> Result<Allocator> {
         let oldest = [self.readers.oldest(), (self.elsewhere.0)()?].into_iter().flatten().min();
-        Transaction::new(self, live, commit, snapshots, oldest)
+        // The other slot holds the previous epoch.
+        let reusable = (commit.superblock.epoch - 1).min(oldest.unwrap_or(u64::MAX));
+        let (free, end) = (&commit.extents.free, commit.superblock.pages_total);
+        match &lock(&self.state).merging {
+            None => Ok(Allocator::new(free, end, reusable, &snapshots.pages)),
+            Some(merging) => Ok(merging.allocator((free, end), reusable, &snapshots.pages)),
+        }
     }
 
     fn publish(&self, commit: Commit, snapshots: Arc<Snapshots>) -> Result<()> {

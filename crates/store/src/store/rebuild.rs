@@ -1,7 +1,7 @@
 //! Rebuilds derived sections from the lists.
 
 use super::Store;
-use super::transaction::{SectionEdit, Transaction};
+use super::draft::{Draft, SectionEdit};
 use crate::degrees::DegreePages;
 use crate::error::Result;
 use crate::format::Codec;
@@ -27,14 +27,14 @@ impl Store {
             false => &[Direction::Out],
         };
         for &direction in directions {
-            rebuild(&mut transaction, &graph, direction, hub_neighbours, threads)?;
+            rebuild(&mut transaction.draft, &graph, direction, hub_neighbours, threads)?;
         }
         transaction.commit()
     }
 }
 
 fn rebuild(
-    transaction: &mut Transaction<'_>,
+    draft: &mut Draft<'_>,
     graph: &Graph,
     direction: Direction,
     choice: HubNeighboursChoice,
@@ -59,14 +59,14 @@ fn rebuild(
             }
         }
     })?;
-    let mut section = SectionEdit::new(transaction)?;
+    let mut section = SectionEdit::new(draft)?;
     degrees.write(&mut section)?;
     section.finish(of_degrees, Codec::Raw, vertices);
-    transaction.remove(of_hubs);
+    draft.remove(of_hubs);
     if makes_hubs {
         let (device, classes, threads) = (graph.device(), &classes, threads.max(1));
         let writer = HubNeighboursWriter { device, adjacency, classes, threads };
-        let mut section = SectionEdit::new(transaction)?;
+        let mut section = SectionEdit::new(draft)?;
         writer.write(&mut section, &mut |_| true)?;
         section.finish(of_hubs, Codec::Raw, vertices);
     }

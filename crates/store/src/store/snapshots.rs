@@ -9,6 +9,7 @@ use crate::pages::LookupConfig;
 use crate::readers::lock;
 use crate::snapshot::{Snapshot, SnapshotState, Snapshots};
 use crate::superblock::{SNAPSHOTS_MAX, SnapshotLabel, Superblock, name_fault};
+use crate::update::watch::{UNWATCHED, Watch};
 
 impl Store {
     /// Keeps the present state of the graph under a name, `epoch-` and its epoch if none is given:
@@ -21,8 +22,21 @@ impl Store {
     /// [`SNAPSHOTS_MAX`] snapshots: then nothing has changed. Those of
     /// [`Store::merge`] and of [`Transaction::commit`](crate::Transaction::commit).
     pub fn snapshot(&self, name: Option<&str>, created: u64) -> Result<Snapshot> {
+        self.snapshot_watched(name, created, UNWATCHED)
+    }
+
+    /// [`Store::snapshot`], watched while it merges.
+    ///
+    /// # Errors
+    /// As [`Store::snapshot`], and [`StoreError::Cancelled`].
+    pub fn snapshot_watched(
+        &self,
+        name: Option<&str>,
+        created: u64,
+        watch: Watch<'_>,
+    ) -> Result<Snapshot> {
         self.check_new(name)?;
-        let mut transaction = self.begin()?;
+        let mut transaction = self.begin_watched(watch)?;
         let (commit, snapshots) = {
             let state = lock(&self.state);
             (state.commit.clone(), Arc::clone(&state.snapshots))
@@ -50,8 +64,16 @@ impl Store {
     /// [`StoreError::NoSnapshot`]; those of [`Store::merge`] and of
     /// [`Transaction::commit`](crate::Transaction::commit).
     pub fn remove_snapshot(&self, name: &str) -> Result<Snapshot> {
+        self.remove_snapshot_watched(name, UNWATCHED)
+    }
+
+    /// [`Store::remove_snapshot`], watched while it merges.
+    ///
+    /// # Errors
+    /// As [`Store::remove_snapshot`], and [`StoreError::Cancelled`].
+    pub fn remove_snapshot_watched(&self, name: &str, watch: Watch<'_>) -> Result<Snapshot> {
         self.present()?.find(&self.file, name)?;
-        let mut transaction = self.begin()?;
+        let mut transaction = self.begin_watched(watch)?;
         let snapshots = self.present()?;
         snapshots.find(&self.file, name)?;
         let removed = self.snapshots().into_iter().find(|snapshot| snapshot.name == name);

@@ -8,13 +8,14 @@ use super::lists::Lists;
 use super::sections::{write_degrees, write_index};
 use super::values::write_values;
 use super::vertices::{self, write_deleted};
+use super::watch::{UNWATCHED, Watch};
 use super::weights::EditedColumn;
 use super::{Answer, Batch, Change, Op, Updated};
 use crate::error::{Result, StoreError};
 use crate::format::{Codec, ID_BYTES_MAX, VERTICES_MAX};
 use crate::graph::Graph;
 use crate::ids::{Id, IdRef, write_appended_integers, write_appended_strings};
-use crate::store::transaction::{SectionEdit, Transaction};
+use crate::store::draft::{Draft, SectionEdit};
 use crate::store::{Live, Store};
 use crate::superblock::{IdKind, SectionKind};
 use crate::values::ValueType;
@@ -42,7 +43,15 @@ impl Store {
     /// Errors of reading, and those of [`Transaction::commit`]. The graph stays as it was, or takes
     /// all of the batch.
     pub fn update(&self, batch: &Batch) -> Result<Updated> {
-        self.update_with(self.lock_live(), batch)
+        self.update_watched(batch, UNWATCHED)
+    }
+
+    /// [`Store::update`], watched while it rewrites lists.
+    ///
+    /// # Errors
+    /// As [`Store::update`], and [`StoreError::Cancelled`].
+    pub fn update_watched(&self, batch: &Batch, watch: Watch<'_>) -> Result<Updated> {
+        self.update_with(self.lock_live(), batch, watch)
     }
 
     /// Merges the changes of delta runs and log into the lists, in one commit. Does nothing if
@@ -51,11 +60,24 @@ impl Store {
     /// # Errors
     /// As [`Store::update`].
     pub fn merge(&self) -> Result<Updated> {
-        self.update(&Batch::default())
+        self.merge_watched(UNWATCHED)
     }
 
-    pub(crate) fn update_with(&self, live: MutexGuard<'_, Live>, batch: &Batch) -> Result<Updated> {
-        let mut transaction = self.begin_with(self.quiet(live))?;
+    /// [`Store::merge`], watched.
+    ///
+    /// # Errors
+    /// As [`Store::merge`], and [`StoreError::Cancelled`].
+    pub fn merge_watched(&self, watch: Watch<'_>) -> Result<Updated> {
+        self.update_watched(&Batch::default(), watch)
+    }
+
+    pub(crate) fn update_with<'s>(
+        &'s self,
+        live: MutexGuard<'s, Live>,
+        batch: &Batch,
+        watch: Watch<'s>,
+    ) -> Result<Updated> {
+        let mut transaction = self.begin_with(self.quiet(live), watch)?;
         let graph = transaction.base()?;
         let (logged, batch) = transaction.with_logged(batch);
         check(&graph, None, &batch)?;
@@ -68,11 +90,11 @@ impl Store {
             answers: vec![Answer::Done; batch.changes.len()],
             ..Updated::unchanged(graph.superblock().epoch)
         };
-        let mut update = Update { graph: &graph, transaction: &mut transaction, batch, vertices };
+        let mut update = Update { graph: &graph, draft: &mut transaction.draft, batch, vertices };
         let mut is_changed = update.lists(&mut updated)?;
         if let Some(planned) = &planned {
             let values = &planned.values;
-            is_changed |= write_values(&mut transaction, &graph, value_type, values)?;
+            is_changed |= write_values(&mut transaction.draft, &graph, value_type, values)?;
         }
         let run_changes = graph.run_changes();
         let deleted = planned.as_ref().and_then(|planned| planned.deleted.as_deref());
@@ -80,16 +102,16 @@ impl Store {
         // Changes that undo those of runs or log change no list, but end runs and log.
         if is_changed || is_pending || !batch.new_ids.is_empty() || deleted.is_some() {
             let mut update =
-                Update { graph: &graph, transaction: &mut transaction, batch, vertices };
+                Update { graph: &graph, draft: &mut transaction.draft, batch, vertices };
             update.ids()?;
             update.counts(&updated.answers);
             transaction.superblock().listed_vertices = vertices.into();
-            transaction.remove(SectionKind::DeltaRuns);
-            transaction.remove(SectionKind::DeltaIndex);
+            transaction.draft.remove(SectionKind::DeltaRuns);
+            transaction.draft.remove(SectionKind::DeltaIndex);
             if let Some(after) = deleted {
-                write_deleted(&mut transaction, graph.deleted(), after)?;
+                write_deleted(&mut transaction.draft, graph.deleted(), after)?;
             }
-            updated.pages_written = transaction.pages_written();
+            updated.pages_written = transaction.draft.pages_written();
             updated.epoch = transaction.commit()?;
         }
         if let Some(planned) = planned {
@@ -248,9 +270,9 @@ fn check_ids(
 }
 
 /// A batch on its way into the lists.
-pub(super) struct Update<'u, 's> {
+pub(crate) struct Update<'u, 's> {
     pub graph: &'u Graph,
-    pub transaction: &'u mut Transaction<'s>,
+    pub draft: &'u mut Draft<'s>,
     pub batch: &'u Batch,
     /// Vertices after the batch.
     pub vertices: u32,
@@ -258,7 +280,7 @@ pub(super) struct Update<'u, 's> {
 
 impl Update<'_, '_> {
     /// Rewrites lists, weights, indexes and degrees. Whether any list or weight changed.
-    fn lists(&mut self, updated: &mut Updated) -> Result<bool> {
+    pub fn lists(&mut self, updated: &mut Updated) -> Result<bool> {
         use Direction::{In, Out};
         let superblock = self.graph.superblock();
         let both = [Out, In];
@@ -288,26 +310,25 @@ impl Update<'_, '_> {
         };
         let adjacency = graph.adjacency(direction).expect("the graph has this direction");
         let lists = Lists { graph, direction, adjacency, edits, changes, vertices };
-        let rewritten = lists.rewrite(self.transaction, &mut updated.answers)?;
+        let rewritten = lists.rewrite(self.draft, &mut updated.answers)?;
         updated.pages_read += rewritten.pages_read;
         let is_reweighed = rewritten.column.is_some();
         if let Some(EditedColumn { words, summary }) = rewritten.column {
             if !words.is_empty() {
-                write_index(self.transaction, graph, weight_index, &words)?;
+                write_index(self.draft, graph, weight_index, &words)?;
             }
             if direction == Direction::Out {
-                self.transaction.superblock().weights = Some(summary);
+                self.draft.superblock().weights = Some(summary);
             }
         }
         if rewritten.groups.is_empty() {
             return Ok(is_reweighed);
         }
-        write_index(self.transaction, graph, index, &rewritten.groups)?;
-        let longest =
-            write_degrees(self.transaction, graph, direction, degrees, &rewritten.degrees)?;
+        write_index(self.draft, graph, index, &rewritten.groups)?;
+        let longest = write_degrees(self.draft, graph, direction, degrees, &rewritten.degrees)?;
         // Hub neighbours can be rebuilt; until then they would describe the lists before.
-        self.transaction.remove(hubs);
-        let superblock = self.transaction.superblock();
+        self.draft.remove(hubs);
+        let superblock = self.draft.superblock();
         match direction {
             Direction::Out => {
                 superblock.stored_out = rewritten.stored;
@@ -329,7 +350,7 @@ impl Update<'_, '_> {
         let ids = self.graph.ids()?;
         let appended: Vec<&Id> = ids.appended().iter().chain(new).collect();
         let first = self.vertices - appended.len() as u32;
-        let mut section = SectionEdit::new(self.transaction)?;
+        let mut section = SectionEdit::new(self.draft)?;
         let kind = match ids.kind() {
             IdKind::Dense | IdKind::Integers => {
                 let integers = appended.iter().map(|id| match id {
@@ -349,7 +370,7 @@ impl Update<'_, '_> {
             }
         };
         section.finish(kind, Codec::Raw, appended.len() as u64);
-        let superblock = self.transaction.superblock();
+        let superblock = self.draft.superblock();
         if superblock.ids == IdKind::Dense {
             superblock.ids = IdKind::Integers;
         }
@@ -358,7 +379,7 @@ impl Update<'_, '_> {
 
     /// Counts vertices and edges.
     pub fn counts(&mut self, answers: &[Answer]) {
-        let superblock = self.transaction.superblock();
+        let superblock = self.draft.superblock();
         superblock.vertices = self.vertices.into();
         for (change, _) in
             self.batch.changes.iter().zip(answers).filter(|(_, a)| **a == Answer::Done)

@@ -15,13 +15,14 @@ use super::Answer;
 use super::ahead::{Ahead, Group, Windows};
 use super::edited::EditedLists;
 use super::edits::{Changes, Edit};
+use super::moved::{NewPages, PagePart};
 use super::weights::{ColumnEdit, EditedColumn};
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::header::PageHeader;
 use crate::packed::decode::Decoded;
 use crate::sink::PageTarget;
-use crate::store::transaction::{SectionEdit, Transaction};
+use crate::store::draft::{Draft, SectionEdit};
 use crate::writer::GraphSpec;
 use crate::writer::packer::{Fill, Packer};
 use crate::{Adjacency, Direction, VertexId};
@@ -75,11 +76,7 @@ struct Piece {
 
 impl Lists<'_> {
     /// Rewrites what changes and puts the section together.
-    pub fn rewrite(
-        &self,
-        transaction: &mut Transaction<'_>,
-        answers: &mut [Answer],
-    ) -> Result<Rewritten> {
+    pub fn rewrite(&self, draft: &mut Draft<'_>, answers: &mut [Answer]) -> Result<Rewritten> {
         let groups = self.groups(PagesWithDelta::of(self.adjacency))?;
         let ahead = Ahead {
             graph: self.graph,
@@ -87,13 +84,13 @@ impl Lists<'_> {
             column: self.graph.load_weights(self.direction)?,
             groups: &groups,
         };
-        std::thread::scope(|scope| self.rewrite_groups(ahead.begin(scope)?, transaction, answers))
+        std::thread::scope(|scope| self.rewrite_groups(ahead.begin(scope)?, draft, answers))
     }
 
     fn rewrite_groups(
         &self,
         mut ahead: Windows<'_>,
-        transaction: &mut Transaction<'_>,
+        draft: &mut Draft<'_>,
         answers: &mut [Answer],
     ) -> Result<Rewritten> {
         let mut rewritten =
@@ -102,7 +99,9 @@ impl Lists<'_> {
         let handle = self.graph.handle()?;
         let touched = groups.iter().map(|group| group.pages.clone());
         let mut column = ColumnEdit::begin(self.graph, self.direction, touched)?;
-        let mut section = SectionEdit::new(transaction)?;
+        draft.expect_pages(groups.iter().map(|group| group.pages.end - group.pages.start).sum());
+        let mut new_pages = draft.is_beside().then(NewPages::default);
+        let mut section = SectionEdit::new(draft)?;
         let free_space = self.graph.superblock().free_space();
         let mut packer = Packer::new(&self.spec(), self.adjacency.codec(), free_space);
         let (mut kept_to, mut loaded) = (0, 0);
@@ -121,15 +120,19 @@ impl Lists<'_> {
                 section.keep(kept_to..pages.start);
                 kept_to = pages.end;
                 let words = lists.pack(&mut packer, &mut section, (pages, free_space))?;
+                if let Some(new_pages) = &mut new_pages {
+                    new_pages.push(pages.clone(), words.clone(), lists.page_parts(&words));
+                }
                 rewritten.groups.push((pages.clone(), words));
             }
+            section.draft().advance(pages.end - pages.start)?;
             let Some(column) = &mut column else { continue };
             column.follow(&lists.changed.swaps);
-            let transaction = section.transaction();
+            let draft = section.draft();
             match rewritten.groups.last().filter(|_| is_changed) {
-                Some((_, words)) => column.replace(transaction, pages, words, &lists.weights())?,
+                Some((_, words)) => column.replace(draft, pages, words, &lists.weights())?,
                 None if lists.reweighed.is_empty() => {}
-                None => column.reweigh(transaction, pages, &lists.weights, &lists.reweighed)?,
+                None => column.reweigh(draft, pages, &lists.weights, &lists.reweighed)?,
             }
         }
         section.keep(kept_to..self.adjacency.pages());
@@ -138,8 +141,11 @@ impl Lists<'_> {
             let (kind, codec) = (self.adjacency.kind(), self.adjacency.codec());
             section.finish(kind, codec, rewritten.stored);
         }
+        if let Some(new_pages) = new_pages {
+            draft.made.lists.push((self.direction, new_pages));
+        }
         if let Some(column) = column {
-            rewritten.column = column.finish(transaction, rewritten.stored)?;
+            rewritten.column = column.finish(draft, rewritten.stored)?;
         }
         Ok(rewritten)
     }
@@ -364,6 +370,15 @@ impl GroupLists {
             all.extend_from_slice(&weights[piece.at.clone()]);
         }
         all
+    }
+
+    /// Which entries lie in which of the pages that the lists were packed into.
+    fn page_parts(&self, words: &[u64]) -> Vec<PagePart> {
+        let entries = self.pieces.iter().map(|piece| match piece.is_changed {
+            true => &self.changed.entries[piece.at.clone()],
+            false => &self.entries[piece.at.clone()],
+        });
+        PagePart::of_pages(words, entries)
     }
 
     /// Packs the lists into new pages. Returns their index words.

@@ -14,6 +14,9 @@
 //! - `place`: finds the places of the changes of a batch, for a run
 //! - `spill`: writes the changes of the log, or of a batch, as a delta run
 //! - `sections`: the page index and the lengths of lists
+//! - `moved`: where lists lie that were packed anew; `rebase`: brings changes to them that were
+//!   committed meanwhile
+//! - `watch`: progress and cancellation
 //! - `values`: values of vertices; `vertices`: those that are deleted or come back
 //! - `weights`: the weights of lists that change, and where they lie
 
@@ -23,14 +26,17 @@ mod copies;
 mod edited;
 mod edits;
 mod lists;
+pub(crate) mod moved;
 mod place;
+pub(crate) mod rebase;
 mod sections;
 mod spill;
 mod values;
 mod vertices;
+pub mod watch;
 mod weights;
 
-pub(crate) use apply::check;
+pub(crate) use apply::{Update, check};
 
 use crate::VertexId;
 use crate::ids::Id;

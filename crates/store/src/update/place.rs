@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::header::PageHeader;
 use crate::packed::decode::Decoded;
 use crate::page::List;
+use crate::store::draft::Draft;
 
 /// What a batch changes in the lists of one direction.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ struct Pass<'a> {
 impl Lists<'_> {
     /// Places the edits and records the answers. `None` if the lists have to be rewritten: pages
     /// would have too many entries, or a part of a long list none.
-    pub fn place(&self, answers: &mut [Answer]) -> Result<Option<Placed>> {
+    pub fn place(&self, draft: &mut Draft<'_>, answers: &mut [Answer]) -> Result<Option<Placed>> {
         let groups = self.groups(PagesWithDelta::none(self.adjacency))?;
         let (graph, adjacency) = (self.graph, self.adjacency);
         let ahead = Ahead { graph, adjacency, column: None, groups: &groups };
@@ -64,13 +65,14 @@ impl Lists<'_> {
             entries: Vec::new(),
             keeps_parts: true,
         };
-        std::thread::scope(|scope| pass.groups(ahead.begin(scope)?))?;
+        draft.expect_pages(groups.iter().map(|group| group.pages.end - group.pages.start).sum());
+        std::thread::scope(|scope| pass.groups(draft, ahead.begin(scope)?))?;
         Ok(pass.has_room().then_some(pass.placed))
     }
 }
 
 impl Pass<'_> {
-    fn groups(&mut self, mut ahead: Windows<'_>) -> Result<()> {
+    fn groups(&mut self, draft: &mut Draft<'_>, mut ahead: Windows<'_>) -> Result<()> {
         let mut loaded = 0;
         for (i, group) in ahead.groups.iter().enumerate() {
             if i == loaded {
@@ -78,6 +80,7 @@ impl Pass<'_> {
             }
             self.placed.pages_read += group.pages.end - group.pages.start;
             self.group(group)?;
+            draft.advance(group.pages.end - group.pages.start)?;
             if !self.keeps_parts {
                 break;
             }

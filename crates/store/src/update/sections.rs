@@ -8,7 +8,7 @@ use crate::format::{self, Codec, HEADER_BYTES, PageKind};
 use crate::graph::Graph;
 use crate::header::PageHeader;
 use crate::sink::PageTarget;
-use crate::store::transaction::{SectionEdit, Transaction};
+use crate::store::draft::{Draft, SectionEdit};
 use crate::stream::Ahead;
 use crate::superblock::SectionKind;
 use crate::words::Words;
@@ -17,7 +17,7 @@ use crate::{Direction, VertexId};
 /// Writes the page index anew where it differs: from the first page on that a split has shifted,
 /// and before that only the pages with words of groups.
 pub(super) fn write_index(
-    transaction: &mut Transaction<'_>,
+    draft: &mut Draft<'_>,
     graph: &Graph,
     kind: SectionKind,
     groups: &[(Range<u64>, Vec<u64>)],
@@ -25,7 +25,7 @@ pub(super) fn write_index(
     let mut words = Words::new(&graph.pages, kind)?;
     let old = words.len() as u64;
     let mut index = IndexPages {
-        section: SectionEdit::new(transaction)?,
+        section: SectionEdit::new(draft)?,
         per_page: format::words_per_page(graph.page_bytes()),
         words: Vec::new(),
         count: 0,
@@ -100,7 +100,7 @@ impl IndexPages<'_, '_> {
 
 /// Writes the pages of lengths that differ. Returns the longest list and its vertex.
 pub(super) fn write_degrees(
-    transaction: &mut Transaction<'_>,
+    draft: &mut Draft<'_>,
     graph: &Graph,
     direction: Direction,
     kind: SectionKind,
@@ -110,7 +110,7 @@ pub(super) fn write_degrees(
     let new = changed.partition_point(|(vertex, _)| u64::from(*vertex) < base);
     let (mut changed, new) = changed.split_at(new);
     let mut longest = (0, 0);
-    let mut section = SectionEdit::new(transaction)?;
+    let mut section = SectionEdit::new(draft)?;
     let mut last = DegreePages::starting_at(base as VertexId, page_bytes);
     if let Some(&old) = graph.superblock().fresh(kind) {
         let mut reader = DegreeReader::new(&graph.pages, old, Ahead::FAR)?;

@@ -6,6 +6,7 @@ use super::apply::{Update, check};
 use super::edits::{Changes, edits_of};
 use super::lists::Lists;
 use super::place::Placed;
+use super::watch::{UNWATCHED, Watch};
 use super::{Answer, Batch, Updated};
 use crate::degrees::longer;
 use crate::delta::{ListDelta, PlacedEdit};
@@ -14,6 +15,7 @@ use crate::graph::Graph;
 use crate::index::Adjacency;
 use crate::log::log_fault;
 use crate::runs::write::RunWriter;
+use crate::store::draft::Draft;
 use crate::store::transaction::Transaction;
 use crate::store::{Live, Store};
 use crate::{Direction, VertexId};
@@ -32,10 +34,11 @@ impl Store {
     /// many, in one commit. `None` if nothing would be left of them and of all runs: then nothing
     /// has changed.
     pub(crate) fn spill(&self, live: MutexGuard<'_, Live>) -> Result<Option<Spilled>> {
-        let mut transaction = self.begin_with(self.quiet(live))?;
+        let mut transaction = self.begin_with(self.quiet(live), UNWATCHED)?;
+        transaction.keep_lists();
         let graph = transaction.base()?;
         let superblock = graph.superblock();
-        let (kept, _) = graph.run_index().next_run();
+        let (kept, _) = graph.run_index().next_run(transaction.runs_merging());
         let (mut deltas, pending) = (Vec::new(), transaction.pending());
         for direction in directions(&graph) {
             let lists = graph.adjacency(direction).expect("the graph has this direction");
@@ -51,15 +54,10 @@ impl Store {
         }
         let vertices = counts.vertices as u32;
         let mut update =
-            Update { graph: &graph, transaction: &mut transaction, batch: &batch, vertices };
+            Update { graph: &graph, draft: &mut transaction.draft, batch: &batch, vertices };
         update.ids()?;
-        let superblock = transaction.superblock();
-        superblock.vertices = counts.vertices;
-        superblock.edges = counts.edges;
-        (superblock.stored_out, superblock.stored_in) = (counts.stored_out, counts.stored_in);
-        superblock.degree_max = counts.degree_max;
-        superblock.degree_max_vertex = counts.degree_max_vertex;
-        let pages = transaction.pages_written();
+        counts.set(transaction.superblock());
+        let pages = transaction.draft.pages_written();
         transaction.commit()?;
         Ok(Some(Spilled { changes, pages }))
     }
@@ -67,18 +65,20 @@ impl Store {
     /// Makes a batch of changes of edges, and those of the log before it, in one commit that writes
     /// them as a delta run. `None` if the lists have to be rewritten instead: then nothing has
     /// changed.
-    pub(crate) fn update_as_run(
-        &self,
-        live: MutexGuard<'_, Live>,
+    pub(crate) fn update_as_run<'s>(
+        &'s self,
+        live: MutexGuard<'s, Live>,
         batch: &Batch,
+        watch: Watch<'s>,
     ) -> Result<Option<Updated>> {
-        let mut transaction = self.begin_with(self.quiet(live))?;
+        let mut transaction = self.begin_with(self.quiet(live), watch)?;
+        transaction.keep_lists();
         let graph = transaction.base()?;
         let (logged, batch) = transaction.with_logged(batch);
         let batch = batch.as_ref();
         check(&graph, None, batch)?;
         let vertices = (graph.vertices() + batch.new_ids.len()) as u32;
-        let (kept, _) = graph.run_index().next_run();
+        let (kept, _) = graph.run_index().next_run(transaction.runs_merging());
         let mut updated = Updated {
             answers: vec![Answer::Done; batch.changes.len()],
             spilled: logged as u64,
@@ -87,7 +87,8 @@ impl Store {
         let (mut deltas, mut longest) = (Vec::new(), None);
         let mut is_changed = logged > 0 || !batch.new_ids.is_empty();
         for direction in directions(&graph) {
-            let placed = place(&graph, batch, vertices, direction, &mut updated.answers)?;
+            let of_batch = (batch, vertices, direction);
+            let placed = place(&graph, of_batch, &mut transaction.draft, &mut updated.answers)?;
             let Some(placed) = placed else { return Ok(None) };
             updated.pages_read += placed.pages_read;
             is_changed |= !placed.edits.is_empty();
@@ -108,7 +109,7 @@ impl Store {
         if !write_run(&mut transaction, &graph, &deltas)? {
             return Ok(None);
         }
-        let mut update = Update { graph: &graph, transaction: &mut transaction, batch, vertices };
+        let mut update = Update { graph: &graph, draft: &mut transaction.draft, batch, vertices };
         update.ids()?;
         update.counts(&updated.answers);
         let superblock = transaction.superblock();
@@ -122,7 +123,7 @@ impl Store {
         if let Some(longest) = longest {
             (superblock.degree_max, superblock.degree_max_vertex) = longest;
         }
-        updated.pages_written = transaction.pages_written();
+        updated.pages_written = transaction.draft.pages_written();
         updated.epoch = transaction.commit()?;
         updated.answers.drain(..logged);
         Ok(Some(updated))
@@ -137,16 +138,15 @@ fn directions(graph: &Graph) -> impl Iterator<Item = Direction> + use<> {
 
 fn place(
     graph: &Graph,
-    batch: &Batch,
-    vertices: u32,
-    direction: Direction,
+    (batch, vertices, direction): (&Batch, u32, Direction),
+    draft: &mut Draft<'_>,
     answers: &mut [Answer],
 ) -> Result<Option<Placed>> {
     let superblock = graph.superblock();
     let edits = edits_of(&batch.changes, direction, superblock.directed);
     let changes = Changes::of(batch, superblock);
     let adjacency = graph.adjacency(direction).expect("the graph has this direction");
-    Lists { graph, direction, adjacency, edits: &edits, changes, vertices }.place(answers)
+    Lists { graph, direction, adjacency, edits: &edits, changes, vertices }.place(draft, answers)
 }
 
 /// The longest list of targets and its smallest vertex, with some changes, by a pass over the
@@ -182,7 +182,8 @@ fn write_run(
     deltas: &[RunDelta<'_>],
 ) -> Result<bool> {
     let runs = graph.run_index();
-    let mut writer = RunWriter::begin(transaction, graph, runs, runs.next_run())?;
+    let next = runs.next_run(transaction.runs_merging());
+    let mut writer = RunWriter::begin(&mut transaction.draft, graph, runs, next)?;
     for (direction, lists, delta) in deltas {
         let first_of = |page| lists.vertices_in(page).start;
         delta.for_each_group(&first_of, &mut |group| writer.group(group))?;

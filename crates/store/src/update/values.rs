@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::format::Codec;
 use crate::graph::Graph;
 use crate::sink::PageTarget;
-use crate::store::transaction::{SectionEdit, Transaction};
+use crate::store::draft::{Draft, SectionEdit};
 use crate::superblock::SectionKind;
 use crate::values::{StoredValues, ValueType, fill, per_page};
 
@@ -17,7 +17,7 @@ pub(super) type ChangedValues = BTreeMap<VertexId, Option<u64>>;
 /// Writes the pages in which a value changes; what a page cannot hold goes to new ones behind it.
 /// Whether any value changed. `kind` is the type of new values, if there are any.
 pub(super) fn write_values(
-    transaction: &mut Transaction<'_>,
+    draft: &mut Draft<'_>,
     graph: &Graph,
     kind: Option<ValueType>,
     changed: &ChangedValues,
@@ -26,7 +26,7 @@ pub(super) fn write_values(
     let section = stored.as_ref().map(StoredValues::section);
     let (pages, before) = section.map_or((0, 0), |section| (section.pages, section.items));
     let (mut items, mut kept_to, mut is_changed) = (before, 0, false);
-    let mut edit = SectionEdit::new(transaction)?;
+    let mut edit = SectionEdit::new(draft)?;
     let mut changed = changed.iter().map(|(vertex, bits)| (*vertex, *bits)).peekable();
     while let Some(&(vertex, _)) = changed.peek() {
         let (mut old, mut page, mut end) = (Vec::new(), 0, None);
@@ -63,12 +63,12 @@ pub(super) fn write_values(
     }
     if items == 0 {
         drop(edit);
-        transaction.remove(SectionKind::VertexValues);
-        transaction.superblock().value_type = None;
+        draft.remove(SectionKind::VertexValues);
+        draft.superblock().value_type = None;
         return Ok(true);
     }
     edit.finish(SectionKind::VertexValues, Codec::Raw, items);
-    let superblock = transaction.superblock();
+    let superblock = draft.superblock();
     superblock.value_type = superblock.value_type.or(kind);
     Ok(true)
 }

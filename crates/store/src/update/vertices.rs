@@ -13,7 +13,7 @@ use crate::format::{self, Codec, HEADER_BYTES, PageKind};
 use crate::graph::Graph;
 use crate::header::PageHeader;
 use crate::sink::PageTarget;
-use crate::store::transaction::{SectionEdit, Transaction};
+use crate::store::draft::{Draft, SectionEdit};
 use crate::superblock::SectionKind;
 use crate::values::{StoredValues, Value};
 use crate::{Adjacency, Direction, VertexId};
@@ -320,16 +320,16 @@ impl Found {
 
 /// Writes the pages of the section that differ, or removes it where no vertex is deleted.
 pub(super) fn write_deleted(
-    transaction: &mut Transaction<'_>,
+    draft: &mut Draft<'_>,
     before: &[VertexId],
     after: &[VertexId],
 ) -> Result<()> {
     let kind = SectionKind::DeletedVertices;
     if after.is_empty() {
-        transaction.remove(kind);
+        draft.remove(kind);
         return Ok(());
     }
-    let mut section = SectionEdit::new(transaction)?;
+    let mut section = SectionEdit::new(draft)?;
     let per_page = format::entries_per_page(section.page_bytes());
     let mut old = before.chunks(per_page);
     for (page, own) in (0..).zip(after.chunks(per_page)) {

@@ -15,7 +15,7 @@ use crate::format::{Codec, HEADER_BYTES, PageKind};
 use crate::graph::Graph;
 use crate::header::PageHeader;
 use crate::index::word_entries;
-use crate::store::transaction::{SectionEdit, Transaction};
+use crate::store::draft::{Draft, SectionEdit};
 use crate::weights::column::{self, WeightColumn};
 use crate::weights::stream::WeightStream;
 use crate::weights::value::{SummaryEdit, Tally, WeightSummary};
@@ -132,7 +132,7 @@ impl<'a> ColumnEdit<'a> {
     /// those that take their place.
     pub fn replace(
         &mut self,
-        transaction: &mut Transaction<'_>,
+        draft: &mut Draft<'_>,
         pages: &Range<u64>,
         index: &[u64],
         weights: &[u64],
@@ -140,17 +140,17 @@ impl<'a> ColumnEdit<'a> {
         self.is_changed = true;
         let counts: Vec<u64> = index.iter().map(|word| word_entries(*word)).collect();
         if self.whole.is_some() {
-            return self.append_group(transaction, pages, &counts, weights);
+            return self.append_group(draft, pages, &counts, weights);
         }
         let address = self.place(self.addresses_of(pages), weights.len() as u64);
         self.words.push((pages.clone(), words_from(address, &counts)));
-        self.write(transaction, address, weights)
+        self.write(draft, address, weights)
     }
 
     /// Writes the weights of pages of lists that stay, of which the `changed` entries have others.
     pub fn reweigh(
         &mut self,
-        transaction: &mut Transaction<'_>,
+        draft: &mut Draft<'_>,
         pages: &Range<u64>,
         weights: &[u64],
         changed: &[usize],
@@ -159,7 +159,7 @@ impl<'a> ColumnEdit<'a> {
         let counts = pages.clone().map(|page| self.column.addresses_of(page));
         let counts: Vec<u64> = counts.map(|addresses| addresses.end - addresses.start).collect();
         if self.whole.is_some() {
-            return self.append_group(transaction, pages, &counts, weights);
+            return self.append_group(draft, pages, &counts, weights);
         }
         let (mut start, mut changed) = (0, changed);
         for (page, count) in pages.clone().zip(counts) {
@@ -171,7 +171,7 @@ impl<'a> ColumnEdit<'a> {
                 if address != before.start {
                     self.words.push((page..page + 1, vec![column::word(address, count)]));
                 }
-                self.write(transaction, address, &weights[start..end])?;
+                self.write(draft, address, &weights[start..end])?;
             }
             (start, changed) = (end, &changed[own..]);
         }
@@ -207,18 +207,13 @@ impl<'a> ColumnEdit<'a> {
     }
 
     /// Writes weights to addresses from `address` on.
-    fn write(
-        &mut self,
-        transaction: &mut Transaction<'_>,
-        address: u64,
-        weights: &[u64],
-    ) -> Result<()> {
+    fn write(&mut self, draft: &mut Draft<'_>, address: u64, weights: &[u64]) -> Result<()> {
         let (kind, per_page) = (self.column.kind(), self.column.per_page() as u64);
         let pages = self.column.pages_of(address..address + weights.len() as u64);
         let mut rest = weights;
         for page in pages.clone() {
             if self.open.len() * self.graph.page_bytes() > OPEN_BYTES {
-                self.flush(transaction, page..pages.end)?;
+                self.flush(draft, page..pages.end)?;
             }
             let first = address.max(page * per_page) - page * per_page;
             let (now, later) = rest.split_at(rest.len().min((per_page - first) as usize));
@@ -249,47 +244,38 @@ impl<'a> ColumnEdit<'a> {
     }
 
     /// Writes the open pages, except for those that are `busy` and the last one if it has room.
-    fn flush(&mut self, transaction: &mut Transaction<'_>, busy: Range<u64>) -> Result<()> {
+    fn flush(&mut self, draft: &mut Draft<'_>, busy: Range<u64>) -> Result<()> {
         let per_page = self.column.per_page() as u64;
         for (page, mut buffer) in std::mem::take(&mut self.open) {
             let first = page * per_page;
             if busy.contains(&page) || (first..first + per_page).contains(&self.end) {
                 self.open.insert(page, buffer);
             } else {
-                self.seal(transaction, page, &mut buffer)?;
+                self.seal(draft, page, &mut buffer)?;
             }
         }
         Ok(())
     }
 
-    fn seal(
-        &mut self,
-        transaction: &mut Transaction<'_>,
-        page: u64,
-        buffer: &mut Buffer,
-    ) -> Result<()> {
+    fn seal(&mut self, draft: &mut Draft<'_>, page: u64, buffer: &mut Buffer) -> Result<()> {
         let per_page = self.column.per_page() as u64;
         let head_skip = page * per_page;
         let entries = (self.end - head_skip).min(per_page) as u32;
         let header = PageHeader { entries, head_skip, ..PageHeader::new(PageKind::Weights) };
-        let physical = transaction.append(header, buffer)?;
+        let physical = draft.append(header, buffer)?;
         self.written.insert(page, physical);
         Ok(())
     }
 
     /// Replaces the section, if anything has changed. `stored` is the number of entries now.
-    pub fn finish(
-        mut self,
-        transaction: &mut Transaction<'_>,
-        stored: u64,
-    ) -> Result<Option<EditedColumn>> {
+    pub fn finish(mut self, draft: &mut Draft<'_>, stored: u64) -> Result<Option<EditedColumn>> {
         if !self.is_changed {
             return Ok(None);
         }
         let before = self.adjacency.pages();
-        self.copy_to(transaction, before)?;
+        self.copy_to(draft, before)?;
         for (page, mut buffer) in std::mem::take(&mut self.open) {
-            self.seal(transaction, page, &mut buffer)?;
+            self.seal(draft, page, &mut buffer)?;
         }
         let mut summary = self.summary.finish(stored);
         if let Some(whole) = self.whole {
@@ -298,7 +284,7 @@ impl<'a> ColumnEdit<'a> {
         }
         let pages = self.end.div_ceil(self.column.per_page() as u64);
         // Even if no page changes: the section is of the epoch of its lists.
-        let (mut section, mut next) = (SectionEdit::new(transaction)?, 0);
+        let (mut section, mut next) = (SectionEdit::new(draft)?, 0);
         for (page, physical) in self.written {
             section.keep(next..page);
             section.add(physical);
@@ -313,45 +299,40 @@ impl<'a> ColumnEdit<'a> {
 /// A column that is written anew.
 impl ColumnEdit<'_> {
     /// Copies the weights of the pages of lists before `end`.
-    fn copy_to(&mut self, transaction: &mut Transaction<'_>, end: u64) -> Result<()> {
+    fn copy_to(&mut self, draft: &mut Draft<'_>, end: u64) -> Result<()> {
         let mut weights = Vec::new();
         while let Some(whole) = self.whole.as_mut().filter(|whole| whole.next < end) {
             whole.next += 1;
             whole.stream.next_page(&mut weights, |_, _, _| Ok(()))?;
-            self.append(transaction, &[weights.len() as u64], &weights)?;
+            self.append(draft, &[weights.len() as u64], &weights)?;
         }
         Ok(())
     }
 
     fn append_group(
         &mut self,
-        transaction: &mut Transaction<'_>,
+        draft: &mut Draft<'_>,
         pages: &Range<u64>,
         counts: &[u64],
         weights: &[u64],
     ) -> Result<()> {
-        self.copy_to(transaction, pages.start)?;
+        self.copy_to(draft, pages.start)?;
         if let Some(whole) = &mut self.whole {
             whole.next = pages.end;
             pages.clone().try_for_each(|_| whole.stream.skip_page())?;
         }
-        self.append(transaction, counts, weights)
+        self.append(draft, counts, weights)
     }
 
     /// Appends the weights of pages of lists with so many entries.
-    fn append(
-        &mut self,
-        transaction: &mut Transaction<'_>,
-        counts: &[u64],
-        weights: &[u64],
-    ) -> Result<()> {
+    fn append(&mut self, draft: &mut Draft<'_>, counts: &[u64], weights: &[u64]) -> Result<()> {
         let address = self.end;
         self.end += weights.len() as u64;
         if let Some(whole) = &mut self.whole {
             whole.words.extend(words_from(address, counts));
             weights.iter().for_each(|weight| whole.tally.add(*weight));
         }
-        self.write(transaction, address, weights)
+        self.write(draft, address, weights)
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod beside;
 mod commits;
 mod damage;
 mod damaged_weights;
