@@ -26,6 +26,9 @@ use crate::{Outcome, demand};
 /// `EIO` and `ENOSPC`.
 const ERRNOS: [i32; 2] = [5, 28];
 
+/// Most epochs by which a state may differ that a merge beside its steps is part of.
+const BESIDE_EPOCHS_MAX: u64 = 4;
+
 /// What happens at a crash point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -141,11 +144,16 @@ impl History {
         let lies = [Effect::LostWrite, Effect::TornWrite];
         let mut contents = self.contents.clone();
         for at in 0..all {
-            let (more, end) = self.points_from(seed, at..at + 1, contents.clone(), &single)?;
+            let beside = self.beside().filter(|(merge, _)| *merge == at);
+            // The steps beside a merge are made with it, and by themselves.
+            let which = at..at + 1 + beside.map_or(0, |(_, steps)| steps);
+            let (more, end) = self.points_from(seed, which.clone(), contents.clone(), &single)?;
             points.extend(more);
             let lie = [Kind::Lie(lies[at % lies.len()])];
-            points.extend(self.points_from(seed, at..at + 1, contents, &lie)?.0);
-            contents = end.contents();
+            points.extend(self.points_from(seed, which.clone(), contents.clone(), &lie)?.0);
+            if which.len() == 1 {
+                contents = end.contents();
+            }
         }
         Ok(points)
     }
@@ -165,9 +173,14 @@ impl History {
         let epochs = ran.epochs.iter().enumerate();
         let epochs = epochs.map(|(at, &(epoch, has_log, has_logged))| {
             let comes_first = (!has_log && is_made(at)) || (has_logged && merges(at)) || spills(at);
-            epoch..=epoch + u64::from(comes_first)
+            // Once a merge goes on beside the steps, it may be made or not, which decides when the
+            // log is full.
+            let beside = self.beside().filter(|(merge, _)| *merge < at);
+            let more = beside.map_or(0, |(_, steps)| (1 + steps as u64).min(BESIDE_EPOCHS_MAX));
+            epoch - more..=epoch + u64::from(comes_first) + more
         });
         self.epochs = epochs.collect();
+        self.beside_made = ran.beside;
         self.spilled = ran.spilled.len();
         Ok(())
     }

@@ -45,6 +45,8 @@ pub struct History {
     pub epochs: Vec<RangeInclusive<u64>>,
     /// How often the log becomes a delta run; 0 before [`History::points`].
     pub spilled: usize,
+    /// How often runs are merged beside other steps; 0 before [`History::points`].
+    pub beside_made: usize,
     /// The steps.
     pub steps: Vec<Step>,
     /// What becomes of their changes.
@@ -60,6 +62,9 @@ pub enum Step {
     Update(Batch),
     /// `Store::merge`.
     Merge,
+    /// `Store::prepare_merge`, with so many of the next steps while it goes on, and
+    /// `PreparedMerge::finish`.
+    Beside(usize),
     /// `Store::snapshot` with this name.
     Snapshot(String),
     /// `Store::remove_snapshot`.
@@ -73,7 +78,8 @@ impl Step {
     pub fn batch(&self) -> Option<&Batch> {
         match self {
             Step::Commit(batch) | Step::Update(batch) => Some(batch),
-            Step::Merge | Step::Snapshot(_) | Step::Remove(_) | Step::Open(_) => None,
+            Step::Merge | Step::Beside(_) => None,
+            Step::Snapshot(_) | Step::Remove(_) | Step::Open(_) => None,
         }
     }
 }
@@ -144,6 +150,7 @@ impl History {
             states: vec![first],
             epochs: Vec::new(),
             spilled: 0,
+            beside_made: 0,
             steps: Vec::new(),
             answers: Vec::new(),
         };
@@ -198,22 +205,7 @@ impl History {
         }
     }
 
-    /// Small batches to a log that is soon full, so that it becomes delta runs.
-    fn push_series(&mut self, random: &mut Random) {
-        let limits = WriteLimits::default().bytes(16 << 10).changes(4).run_percent(5000);
-        self.push(Step::Open(limits), Vec::new());
-        for _ in 0..3 + random.below(8) {
-            let n = self.last().numbers.len() as u64;
-            let change = |random: &mut Random| {
-                let [source, target] = [(); 2].map(|()| random.below(n) as VertexId);
-                Change { op: random.pick(&[Op::Add, Op::Add, Op::Delete]), source, target }
-            };
-            let changes = (0..2 + random.below(3)).map(|_| change(random)).collect();
-            self.push(Step::Commit(Batch { changes, ..Batch::default() }), Vec::new());
-        }
-    }
-
-    fn last(&self) -> &State {
+    pub(super) fn last(&self) -> &State {
         self.states.last().expect("there is a first state")
     }
 
@@ -289,7 +281,7 @@ impl History {
         }
     }
 
-    fn push(&mut self, step: Step, new: Vec<u64>) {
+    pub(super) fn push(&mut self, step: Step, new: Vec<u64>) {
         let before = self.last();
         let (mut edges, mut deleted) = (before.edges.clone(), before.deleted.clone());
         let answer = |change: &Change| {

@@ -2,6 +2,7 @@
 //! is found when it is opened again.
 //!
 //! - [`history`]: a random graph, steps that change it, and the graph that each must make
+//! - `series`: batches that become delta runs, and a merge beside them
 //! - `play`: the steps on a device, with readers of older states
 //! - [`crash`]: a history up to a fault, and what must hold afterwards
 //! - [`threads`]: threads that commit at the same time, until the power is cut
@@ -13,6 +14,7 @@ pub mod crash;
 pub mod history;
 mod play;
 mod power;
+mod series;
 pub mod threads;
 pub mod tiered;
 

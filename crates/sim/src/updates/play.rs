@@ -1,11 +1,12 @@
 //! Plays the steps of a history on a device, with readers of older states between them.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use cenote_device::Device;
-use cenote_store::{Direction, Graph, LookupConfig, Store, StoreError, Updated};
+use cenote_store::{Direction, Graph, LookupConfig, Store, StoreError, UpdateProgress, Updated};
 
 use super::history::{History, State, Step};
 use crate::Outcome;
@@ -22,6 +23,8 @@ pub(super) struct Ran {
     pub epochs: Vec<(u64, bool, bool)>,
     /// The steps before which the log became a delta run.
     pub spilled: BTreeSet<usize>,
+    /// Merges beside steps that were made.
+    pub beside: usize,
     /// Why it ended.
     pub error: Option<StoreError>,
 }
@@ -89,59 +92,127 @@ fn steps(
 ) -> Result<(), Stop> {
     let mut store = open(history, device, which.start)?;
     acknowledge(ran, which.start);
-    let mut readers: Vec<(Graph, &State)> = Vec::new();
-    for at in which {
-        let state = &history.states[at];
-        let before = newest(&store)?;
-        ran.epochs.push(epoch_of(&before));
+    let mut player = Player { history, ran, acknowledge, readers: Vec::new() };
+    let mut at = which.start;
+    while at < which.end {
+        match &history.steps[at] {
+            Step::Open(_) => {
+                player.begin(&store)?;
+                // Pages of older epochs are kept for readers of the same store only.
+                compare_all(history, &player.readers)?;
+                player.readers.clear();
+                store = open(history, device, at + 1)?;
+                player.acknowledge(at + 1);
+                at += 1;
+            }
+            Step::Beside(steps) => {
+                let end = which.end.min(at + 1 + steps);
+                player.beside(&store, at, end)?;
+                at = end;
+            }
+            _ => {
+                player.step(&store, at)?;
+                at += 1;
+            }
+        }
+    }
+    player.ran.epochs.push(epoch_of(&newest(&store)?));
+    compare_all(history, &player.readers)
+}
+
+/// Makes steps, and compares what readers of older states see.
+struct Player<'p> {
+    history: &'p History,
+    ran: &'p mut Ran,
+    acknowledge: &'p mut dyn FnMut(&mut Ran, usize),
+    readers: Vec<(Graph, &'p State)>,
+}
+
+impl Player<'_> {
+    fn acknowledge(&mut self, at: usize) {
+        (self.acknowledge)(self.ran, at);
+    }
+
+    /// The graph before a step.
+    fn begin(&mut self, store: &Store) -> Result<Graph, Stop> {
+        let before = newest(store)?;
+        self.ran.epochs.push(epoch_of(&before));
+        Ok(before)
+    }
+
+    /// Begins to merge beside the steps up to `end`: makes some of them while new lists are
+    /// written, one for each group of pages, and the others before they become those of the graph.
+    fn beside(&mut self, store: &Store, at: usize, end: usize) -> Result<(), Stop> {
+        self.begin(store)?;
+        self.acknowledge(at + 1);
+        let playing = RefCell::new((&mut *self, at + 1, Ok(())));
+        let watch = |_: UpdateProgress| {
+            let (player, next, made) = &mut *playing.borrow_mut();
+            if *next < end {
+                *made = player.step(store, *next);
+                *next += 1;
+            }
+            made.is_err()
+        };
+        let prepared = store.prepare_merge(&watch);
+        let (_, next, made) = playing.into_inner();
+        made?;
+        let prepared = prepared?;
+        for at in next..end {
+            self.step(store, at)?;
+        }
+        let Some(prepared) = prepared else { return Ok(()) };
+        self.ran.beside += usize::from(prepared.finish()?.is_some());
+        match self.history.difference(&newest(store)?, &self.history.states[end])? {
+            Some(fault) => Err(wrong(at, format!("merged beside the steps up to {end}: {fault}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a step that is no merge beside others, and leaves the graph open.
+    fn step(&mut self, store: &Store, at: usize) -> Result<(), Stop> {
+        let (history, state) = (self.history, &self.history.states[at]);
+        let before = self.begin(store)?;
         let updated = match &history.steps[at] {
             Step::Commit(batch) => store.commit(batch)?,
             Step::Update(batch) => store.update(batch)?,
             Step::Merge => store.merge()?,
             Step::Snapshot(name) => {
                 let made = store.snapshot(Some(name), at as u64)?;
-                let expected = ran.epochs.last().map(|last| last.0 + u64::from(last.2));
+                let expected = self.ran.epochs.last().map(|last| last.0 + u64::from(last.2));
                 if (Some(made.epoch), made.epoch + 1) != (expected, store.epoch()) {
                     return Err(wrong(at, format!("of epoch {expected:?}: {made:?}")));
                 }
-                acknowledge(ran, at + 1);
-                continue;
+                self.acknowledge(at + 1);
+                return Ok(());
             }
             Step::Remove(name) => {
                 // A reader keeps what is removed.
                 let reader = store.graph_at(name, |_| LookupConfig::default())?;
                 let of = state.snapshots.iter().find(|(other, _)| other == name);
                 let of = of.map(|(_, of)| &history.states[*of]);
-                readers.push((reader, of.expect("a snapshot of the state before")));
+                self.readers.push((reader, of.expect("a snapshot of the state before")));
                 store.remove_snapshot(name)?;
-                acknowledge(ran, at + 1);
-                continue;
+                self.acknowledge(at + 1);
+                return Ok(());
             }
-            Step::Open(_) => {
-                // Pages of older epochs are kept for readers of the same store only.
-                compare_all(history, &readers)?;
-                readers.clear();
-                store = open(history, device, at + 1)?;
-                acknowledge(ran, at + 1);
-                continue;
-            }
+            Step::Open(_) | Step::Beside(_) => unreachable!("other steps are played within it"),
         };
-        acknowledge(ran, at + 1);
+        self.acknowledge(at + 1);
         if updated.spilled > 0 {
-            ran.spilled.insert(at);
+            self.ran.spilled.insert(at);
         }
         compare_updated(history, at, &before, &updated)?;
         // Every other reader stays to the end.
         if at % 2 == 1 {
-            readers.pop();
+            self.readers.pop();
         }
-        readers.push((before, state));
-        for (reader, state) in &readers {
+        self.readers.push((before, state));
+        for (reader, state) in &self.readers {
             compare_list(history, at, reader, state)?;
         }
+        Ok(())
     }
-    ran.epochs.push(epoch_of(&newest(&store)?));
-    compare_all(history, &readers)
 }
 
 fn epoch_of(graph: &Graph) -> (u64, bool, bool) {

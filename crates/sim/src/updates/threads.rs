@@ -131,6 +131,8 @@ fn commit_each(store: &Store, thread: u32, mut random: Random) -> Outcome<Thread
         let step = match random.below(12) {
             0 => store.merge().map(drop),
             1 | 2 => read_own(store, &change)?,
+            // Other threads commit meanwhile.
+            3 | 4 => merge_beside(store),
             _ => Ok(()),
         };
         if let Err(error) = step {
@@ -140,6 +142,13 @@ fn commit_each(store: &Store, thread: u32, mut random: Random) -> Outcome<Thread
         }
     }
     Ok(done)
+}
+
+fn merge_beside(store: &Store) -> Result<(), StoreError> {
+    match store.prepare_merge(&|_| false)? {
+        Some(prepared) => prepared.finish().map(drop),
+        None => Ok(()),
+    }
 }
 
 /// A reader sees the change that was acknowledged before. An error of reading is inside.

@@ -290,7 +290,7 @@ impl Case {
     }
 
     fn new(seed: u64) -> Outcome<Self> {
-        let mut history = History::new(seed)?;
+        let mut history = History::new(seed)?.without_beside();
         history.find_epochs(seed)?;
         Ok(Self::of(seed, history))
     }

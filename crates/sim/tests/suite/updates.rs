@@ -58,14 +58,17 @@ fn histories_are_of_all_kinds() {
 }
 
 #[test]
-fn histories_have_delta_runs() {
+fn histories_have_delta_runs_and_merges_beside_other_steps() {
     let spilled = (0..60).map(|seed| {
         let mut history = History::new(seed).expect("no faults");
         history.points(seed).expect("no faults");
-        history.spilled
+        (history.spilled, history.beside_made, history.beside().is_some_and(|(_, steps)| steps > 0))
     });
     let spilled: Vec<_> = spilled.collect();
-    assert!(spilled.iter().filter(|count| **count > 0).count() > 3, "{spilled:?}");
+    let of = |what: fn(&(usize, usize, bool)) -> bool| spilled.iter().filter(|of| what(of)).count();
+    assert!(of(|(spilled, ..)| *spilled > 0) > 3, "{spilled:?}");
+    // Runs are merged while other steps are made.
+    assert!(of(|(_, made, has_steps)| *made > 0 && *has_steps) > 2, "{spilled:?}");
 }
 
 /// A snapshot of another state, or one that is missing, is found.
