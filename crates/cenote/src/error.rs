@@ -144,6 +144,7 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Device(error) => error.into(),
+            StoreError::Cancelled { .. } => Self::Cancelled,
             StoreError::Export { source } => {
                 Self::from_io("cannot write the exported edges".to_owned(), source)
             }

@@ -11,7 +11,7 @@ use cenote_engine::Cancel;
 use crate::error::{Error, Result};
 
 /// The least time between two calls of a progress closure.
-const PERIOD: Duration = Duration::from_millis(100);
+pub(crate) const PERIOD: Duration = Duration::from_millis(100);
 
 type CancelFn = Arc<dyn Fn() -> bool + Send + Sync>;
 type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;

@@ -19,7 +19,7 @@ const _: () = assert!(8 / LOG_SHARE + 8 / PAGES_SHARE + 8 / RUNS_SHARE <= 4);
 impl Update {
     /// Counts the memory that the graph holds now.
     pub(super) fn count_memory(&mut self) -> Result<()> {
-        self.held_bytes = held_bytes(&self.store)?;
+        self.held_bytes = held_bytes(&self.store, self.is_beside)?;
         self.kept_bytes = self.store.kept_bytes()?;
         Ok(())
     }

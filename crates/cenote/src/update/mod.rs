@@ -6,8 +6,10 @@
 //! - `values`: values of vertices; `vertices`: those that are added and deleted
 //! - `snapshots`: states of the graph that are kept under a name
 //! - `changes`: the changes of a batch; `map`: their vertices
+//! - `beside`: merges on a thread while commits go on; `watch`: progress and cancellation
 //! - `budget`: the memory of a batch, and errors where it is not enough
 
+mod beside;
 mod budget;
 mod changes;
 mod map;
@@ -15,6 +17,7 @@ mod report;
 mod snapshots;
 mod values;
 mod vertices;
+mod watch;
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -23,14 +26,15 @@ use std::sync::Arc;
 use cenote_device::backend::file::BackendChoice;
 use cenote_device::profile::Profile;
 use cenote_device::{Device, DeviceError};
+pub use cenote_store::UpdateProgress;
 use cenote_store::superblock::IdKind;
-use cenote_store::{
-    IdRef, Op, Store, StoreError, Updated, ValueType, Weight, WeightType, WriteLimits,
-};
+use cenote_store::{IdRef, Op, Store, StoreError, ValueType, Weight, WeightType, WriteLimits};
 
+use self::beside::{BESIDE_PERCENT, BESIDE_SHARE, MergeThread};
 use self::changes::Changes;
 use self::map::Mapped;
 pub use self::report::{ChangeAnswer, UpdateReport};
+use self::watch::UpdateWatch;
 use crate::drive::{DriveOptions, Warning};
 use crate::error::{Error, Result};
 use crate::lock::{LockedDevice, WriterLock};
@@ -141,12 +145,7 @@ impl UpdateOptions {
         };
         let readers = Readers { lock: Arc::clone(&lock), file: device.name() };
         let store = Store::open_shared(Arc::clone(&device), move || readers.oldest())?;
-        let logged = usize::try_from(memory_bytes / LOG_SHARE / WriteLimits::CHANGE_BYTES as u64);
-        let limits = WriteLimits::default();
-        let changes = logged.unwrap_or(usize::MAX).min(limits.changes);
-        let limits = limits.changes(changes).run_bytes(memory_bytes / RUNS_SHARE);
-        let limits = limits.page_bytes(memory_bytes / PAGES_SHARE);
-        let store = store.with_limits(limits.synced(self.is_synced));
+        let (store, changes, is_beside) = self.with_limits(store, &device, memory_bytes)?;
         let superblock = store.superblock();
         lock.name_process();
         if let (Some(found), Some(wanted)) = (superblock.value_type, self.values)
@@ -169,21 +168,48 @@ impl UpdateOptions {
             directed: superblock.directed,
             page_bytes: superblock.page_bytes,
             memory_bytes,
-            held_bytes: held_bytes(&store)?,
+            held_bytes: held_bytes(&store, is_beside)?,
             kept_bytes: store.kept_bytes()?,
             kept_max: superblock.file_bytes().saturating_mul(2),
             log_bytes: match superblock.has_plain_edges() {
                 true => (changes * WriteLimits::CHANGE_BYTES) as u64,
                 false => 0,
             },
+            beside: None,
+            is_beside,
+            watch: UpdateWatch::default(),
             device,
-            store,
+            store: Arc::new(store),
             lock,
         };
         if !update.has_room([IdRef::Integer(0); 2]) {
             return Err(update.too_many());
         }
         Ok(update)
+    }
+
+    /// A store with limits for a memory budget, most changes of its log, and whether runs are
+    /// merged beside commits.
+    fn with_limits(
+        &self,
+        store: Store,
+        device: &Arc<dyn Device>,
+        memory_bytes: u64,
+    ) -> Result<(Store, usize, bool)> {
+        let logged = usize::try_from(memory_bytes / LOG_SHARE / WriteLimits::CHANGE_BYTES as u64);
+        let limits = WriteLimits::default();
+        let changes = logged.unwrap_or(usize::MAX).min(limits.changes);
+        let limits = limits.changes(changes).run_bytes(memory_bytes / RUNS_SHARE);
+        let limits = limits.page_bytes(memory_bytes / PAGES_SHARE).synced(self.is_synced);
+        let store = store.with_limits(limits);
+        // Else commits wait for merges. Tiers may have no room for the pages that it reserves.
+        let is_beside = TieredGraph::of_device(device.as_ref()).is_none()
+            && store.superblock().has_plain_edges()
+            && store.beside_bytes()? <= memory_bytes / BESIDE_SHARE;
+        match is_beside {
+            true => Ok((store.with_limits(limits.beside_percent(BESIDE_PERCENT)), changes, true)),
+            false => Ok((store, changes, false)),
+        }
     }
 
     /// The device of a graph whose writer's lock the caller has.
@@ -250,6 +276,11 @@ impl Readers {
 #[derive(Debug)]
 #[must_use = "nothing is changed before `commit`"]
 pub struct Update {
+    /// Ends before anything else does.
+    beside: Option<MergeThread>,
+    /// Whether runs are merged beside commits.
+    is_beside: bool,
+    watch: UpdateWatch,
     path: PathBuf,
     changes: Changes,
     kind: IdKind,
@@ -267,7 +298,7 @@ pub struct Update {
     /// Of that, what is reserved for changes of the log.
     log_bytes: u64,
     device: Arc<dyn Device>,
-    store: Store,
+    store: Arc<Store>,
     lock: Arc<WriterLock>,
     warnings: Vec<Warning>,
 }
@@ -519,9 +550,12 @@ impl Update {
         let mut report = UpdateReport { epoch: self.store.epoch(), ..UpdateReport::default() };
         let mut answers = Vec::new();
         if !batch.changes.is_empty() || !batch.new_ids.is_empty() {
+            self.make_room(&batch, &mut report)?;
+            let done = self.watched(|store, watch| store.commit_watched(&batch, watch));
+            let done = done.map_err(|error| self.of_vertices(error))?;
             report.new_vertices = new_vertices;
-            let done = self.store.commit(&batch).map_err(|error| self.of_vertices(error))?;
             report.count(&done, self.page_bytes);
+            self.begin_beside(&batch)?;
             answers = done.answers;
         }
         let mut answers = answers.into_iter();
@@ -531,37 +565,6 @@ impl Update {
             report.push(op, answer.expect("the store answers each change"));
         }
         self.changes.clear();
-        self.count_memory()?;
-        Ok(report)
-    }
-
-    /// Merges the changes of delta runs and log into the lists, which are then read alone. Does
-    /// nothing where there are none. Changes that were not committed yet stay so.
-    ///
-    /// # Errors
-    /// As [`Update::commit`].
-    pub fn merge(&mut self) -> Result<UpdateReport> {
-        self.merge_by(Store::merge)
-    }
-
-    /// Ends a series of large commits, which leave more changes in delta runs than small ones:
-    /// merges the runs if they are more than 4% of the lists, since passes over the lists take
-    /// longer for them. Else does nothing.
-    ///
-    /// # Errors
-    /// As [`Update::commit`].
-    pub fn settle(&mut self) -> Result<UpdateReport> {
-        self.merge_by(Store::settle)
-    }
-
-    fn merge_by(
-        &mut self,
-        merge: fn(&Store) -> cenote_store::Result<Updated>,
-    ) -> Result<UpdateReport> {
-        self.begin()?;
-        let done = merge(&self.store).map_err(|error| self.failed(error))?;
-        let mut report = UpdateReport::default();
-        report.count(&done, self.page_bytes);
         self.count_memory()?;
         Ok(report)
     }
@@ -578,13 +581,14 @@ impl Update {
 }
 
 /// The memory of a graph that is open for changes, besides those of the next commit.
-fn held_bytes(store: &Store) -> Result<u64> {
+fn held_bytes(store: &Store, is_beside: bool) -> Result<u64> {
     let superblock = store.superblock();
     let pages = COMMIT_PAGES * u64::from(superblock.page_bytes);
     let copies = superblock.weights.is_some() && superblock.duplicates_kept;
     let copy_bytes = if copies { COPY_BYTES } else { 0 };
     let list = superblock.degree_max * (LIST_ENTRY_BYTES + copy_bytes);
-    Ok(store.memory_bytes()? + pages + list)
+    let beside = if is_beside { store.beside_bytes()? } else { 0 };
+    Ok(store.memory_bytes()? + pages + list + beside)
 }
 
 fn text_bytes(pair: [IdRef<'_>; 2]) -> usize {

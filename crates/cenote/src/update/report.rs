@@ -106,18 +106,23 @@ impl UpdateReport {
         self.answers.push(answer);
     }
 
-    /// Takes over what a commit read and wrote.
+    /// Adds what a commit read and wrote.
     pub(super) fn count(&mut self, done: &Updated, page_bytes: u32) {
+        self.count_beside(done, page_bytes);
         self.epoch = done.epoch;
-        self.pages_read = done.pages_read;
-        self.pages_written = done.pages_written;
-        self.bytes_written = done.pages_written * u64::from(page_bytes);
-        self.log_bytes_written = done.log_bytes;
-        self.merged = done.merged;
-        self.merged_entries = done.merged_entries;
-        self.spilled = done.spilled;
+        self.log_bytes_written += done.log_bytes;
+        self.merged += done.merged;
         self.new_vertices += done.revived;
-        self.deleted_with_vertices = done.edges_of_vertices;
+        self.deleted_with_vertices += done.edges_of_vertices;
+    }
+
+    /// Adds what a merge beside commits read and wrote.
+    pub(super) fn count_beside(&mut self, done: &Updated, page_bytes: u32) {
+        self.pages_read += done.pages_read;
+        self.pages_written += done.pages_written;
+        self.bytes_written += done.pages_written * u64::from(page_bytes);
+        self.merged_entries += done.merged_entries;
+        self.spilled += done.spilled;
     }
 
     /// Adds the counts of a later commit, without its answers.

@@ -2,9 +2,9 @@
 
 use std::time::SystemTime;
 
-use cenote_store::Snapshot;
+use cenote_store::{Snapshot, Store};
 
-use super::Update;
+use super::{Update, UpdateReport};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -54,7 +54,11 @@ impl Update {
         self.begin()?;
         // A clock before 1970 is wrong in any case.
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let snapshot = self.store.snapshot(name, now.as_secs());
+        self.end_beside(&mut UpdateReport::default())?;
+        let made = |store: &Store, watch: cenote_store::Watch<'_>| {
+            store.snapshot_watched(name, now.as_secs(), watch)
+        };
+        let snapshot = self.watched(made);
         let snapshot = snapshot.map_err(|error| self.failed(error))?;
         self.count_memory()?;
         Ok(snapshot)
@@ -67,7 +71,8 @@ impl Update {
     /// [`Error::InvalidInput`] if there is none of this name. As [`Update::commit`].
     pub fn remove_snapshot(&mut self, name: &str) -> Result<Snapshot> {
         self.begin()?;
-        let snapshot = self.store.remove_snapshot(name);
+        self.end_beside(&mut UpdateReport::default())?;
+        let snapshot = self.watched(|store, watch| store.remove_snapshot_watched(name, watch));
         let snapshot = snapshot.map_err(|error| self.failed(error))?;
         self.count_memory()?;
         Ok(snapshot)

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod arrow;
+mod beside;
 mod compact;
 mod export;
 mod export_and_import;

@@ -11,19 +11,18 @@ use cenote::report::work::{self, Told};
 use cenote::report::{self, WorkRecorder};
 use serde::Serialize;
 
-use super::update::{memory_bytes, written};
+use super::update::{memory_bytes, watched, written};
 use crate::args::{Report, ReportArgs, command_line};
 use crate::graph_file::GraphArg;
 use crate::output::{self, count, size};
-use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
 
 /// Merge the changes of a graph's delta runs and log into its lists
 ///
 /// Updates go to the log and to delta runs, and lists are read with both. Merging rewrites the
-/// pages of the lists that changed, so that lists are read alone. It is one commit: after an error
-/// or a power cut runs and log are as they were. Updates merge by themselves when the runs are more
-/// than 4% of the lists.
+/// pages of the lists that changed, so that lists are read alone. It is one commit: after an error,
+/// Ctrl-C or a power cut runs and log are as they were. Updates merge by themselves when the runs
+/// are more than 4% of the lists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -66,9 +65,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let recorder = args.page.report.as_ref().map(|_| WorkRecorder::start()).transpose()?;
     let mut update = Update::options().memory(memory_bytes).open(path)?;
     update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-    let bar = Progress::new("merging", None, Unit::Items);
-    let report = update.merge()?;
-    drop(bar);
+    let report = watched(&mut update, "merging", Update::merge)?;
     let seconds = start.elapsed().as_secs_f64();
     let summary = Summary {
         graph: path,

@@ -10,11 +10,10 @@ use cenote::report::format::utc;
 use cenote::{Graph, Update};
 use serde::Serialize;
 
-use super::update::memory_bytes;
+use super::update::{memory_bytes, watched};
 use crate::args::Report;
 use crate::graph_file::GraphArg;
 use crate::output::{self, count};
-use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
 
 /// Keep the state of a graph under a name while it changes
@@ -78,13 +77,13 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let start = Instant::now();
     let mut update = Update::options().memory(memory_bytes(args.memory)?).open(path)?;
     update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-    let bar = Progress::new("snapshot", None, Unit::Items);
-    let (action, done) = match (&args.remove, &args.name) {
-        (Some(name), _) => ("removed", update.remove_snapshot(name)?),
-        (None, Some(name)) => ("made", update.snapshot(name)?),
-        (None, None) => ("made", update.snapshot_of_epoch()?),
-    };
-    drop(bar);
+    let (action, done) = watched(&mut update, "snapshot", |update| {
+        Ok(match (&args.remove, &args.name) {
+            (Some(name), _) => ("removed", update.remove_snapshot(name)?),
+            (None, Some(name)) => ("made", update.snapshot(name)?),
+            (None, None) => ("made", update.snapshot_of_epoch()?),
+        })
+    })?;
     let seconds = start.elapsed().as_secs_f64();
     print(args, action, done, seconds)?;
     Ok(Outcome::Done)

@@ -6,6 +6,7 @@ mod lines;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -19,7 +20,7 @@ use serde::Serialize;
 
 use super::import::{named, with_flags};
 use crate::args::Report;
-use crate::cancel::cancelled;
+use crate::cancel::{Cancelled, cancelled};
 use crate::graph_file::GraphArg;
 use crate::output::{self, count, size};
 use crate::progress::{Progress, Unit};
@@ -28,6 +29,9 @@ use crate::verb::Outcome;
 /// Of the memory, reading takes at most `1 / READ_SHARE`, and no more than `READ_BYTES_MAX`.
 const READ_SHARE: u64 = 4;
 const READ_BYTES_MAX: u64 = 256 << 20;
+
+/// A commit of more changes shows its progress.
+const LARGE_COMMIT: usize = 1 << 14;
 
 /// Add and delete edges and vertices of a graph
 ///
@@ -48,8 +52,9 @@ const READ_BYTES_MAX: u64 = 256 << 20;
 ///
 /// A small commit goes to the log of the graph. A log that is full, or a large commit, becomes a
 /// sorted run of changes in the file; lists are read with the runs and the log. When the runs are
-/// 4% of the lists, in a series of large commits 25%, or by `cenote merge`, all are merged into the
-/// lists; at the end of the command too, if they are more than 4%.
+/// 4% of the lists, a thread merges them into the lists while small commits go on; in a series of
+/// large commits one does when they are 25%. At the end of the command what is more than 4% is
+/// merged, as by `cenote merge`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -202,7 +207,7 @@ impl Args {
         if !commits.update.is_empty() || commits.count == 0 {
             commits.commit()?;
         }
-        let settled = commits.update.settle()?;
+        let settled = watched(&mut commits.update, "merging", Update::settle)?;
         commits.total.merge(&settled);
         Ok(())
     }
@@ -220,7 +225,8 @@ struct Commits {
 }
 
 impl Commits {
-    fn new(update: Update) -> Self {
+    fn new(mut update: Update) -> Self {
+        update.cancel(cancelled);
         let total = UpdateReport::default();
         Self { update, total, count: 0, changes: 0, lines: 0, lines_committed: 0 }
     }
@@ -254,7 +260,12 @@ impl Commits {
 
     fn commit(&mut self) -> Result<()> {
         let changes = self.update.len() as u64;
-        let report = self.update.commit()?;
+        // A small commit goes to the log, too fast to be shown.
+        let is_large = self.update.len() > LARGE_COMMIT;
+        let report = match is_large {
+            true => watched(&mut self.update, "committing", Update::commit)?,
+            false => self.update.commit()?,
+        };
         self.total.merge(&report);
         self.changes += changes;
         self.lines_committed = self.lines;
@@ -295,6 +306,25 @@ impl ImportProgress for Bar {
     fn cancelled(&self) -> bool {
         cancelled()
     }
+}
+
+/// Does what may rewrite lists, with progress; Ctrl-C ends it and leaves the graph as before.
+pub(super) fn watched<T>(
+    update: &mut Update,
+    label: &str,
+    work: impl FnOnce(&mut Update) -> Result<T, Error>,
+) -> Result<T> {
+    let bar = Arc::new(Progress::new(label, None, Unit::Items));
+    let shown = Arc::clone(&bar);
+    update.progress(move |now| shown.set(now.pages_done, now.pages_total));
+    update.cancel(cancelled);
+    let done = work(update);
+    update.progress(|_| {});
+    bar.end();
+    done.map_err(|error| match error {
+        Error::Cancelled => Cancelled.into(),
+        error => error.into(),
+    })
 }
 
 /// What was written to the log and to the lists.
