@@ -84,7 +84,8 @@ def parameters(algorithm, name, n):
 
 def least(program, command):
     """The least memory that a command accepts, as its own message says."""
-    refused = subprocess.run([program, *command, "--memory", "1KiB"], capture_output=True, text=True)
+    command = [program, *command, "--memory", "1KiB"]
+    refused = subprocess.run(command, capture_output=True, text=True)
     return re.search(r"--memory (\S+)", refused.stderr)[1]
 
 

@@ -15,8 +15,8 @@ Packages that are not installed are left out, and named.
 - overhead: the same runs by the command and by Python.
 - arrow: an import from an Arrow table in memory beside one from a binary file.
 - sample: mini-batches of sampled neighbourhoods with a tenth of the lists in memory, beside what
-  the drive's random reads allow for the pages on which the sampled entries lie, and beside a sampler
-  in NumPy over lists in memory (in place of PyG's, whose native part is not on PyPI).
+  the drive's random reads allow for the pages on which the sampled entries lie, and beside a
+  sampler in NumPy over lists in memory (in place of PyG's, whose native part is not on PyPI).
 """
 
 import argparse

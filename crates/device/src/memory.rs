@@ -101,7 +101,7 @@ impl Drop for Region {
     }
 }
 
-/// One aligned region of memory that is carved into [`Buffer`]s. Freed when the last buffer is dropped.
+/// One aligned region of memory that is carved into [`Buffer`]s. Freed with the last of these.
 pub struct Arena {
     region: Region,
 }

@@ -71,7 +71,7 @@ fn take_and_compare(name: &str, device: Arc<dyn Device>, config: PoolConfig) {
         handle.pin_new(page).unwrap();
     }
     let took = ALLOCATED.load(Ordering::Relaxed) - heap;
-    // Frames, and copies of pages that are written, lie in mappings of just their size.
+    // Frames, and larger copies of pages that are written, lie in mappings of just their size.
     let frames = config.frames * config.page_bytes;
     // What policies keep of a frame differs by 30 bytes: much for the smallest pages only.
     let percent = if config.page_bytes < 4096 { 5 } else { 2 };
@@ -82,6 +82,8 @@ fn take_and_compare(name: &str, device: Arc<dyn Device>, config: PoolConfig) {
     let others: Vec<_> = (0..10).map(|_| pool.handle()).collect();
     others.iter().for_each(|other| other.flush().unwrap());
     let took = ALLOCATED.load(Ordering::Relaxed) - heap;
-    let copies = 10 * config.writer.batch() * config.page_bytes;
+    // Copies of less than 128 KiB come from the allocator, which has counted them.
+    let copies = config.writer.batch() * config.page_bytes;
+    let copies = if copies < 128 << 10 { 0 } else { 10 * copies };
     expect_near(name, copies + took, 10 * Pool::handle_bytes(&config), 2, 10 * (32 << 10));
 }

@@ -119,8 +119,8 @@ impl Ids {
         self.ranks.is_none() && self.tail.is_none()
     }
 
-    /// The vertices below this number lie in the order of their ids: all of an import in the natural
-    /// order, but for those that came after it; none in another order.
+    /// The vertices below this number lie in the order of their ids: all of an import in the
+    /// natural order, but for those that came after it; none in another order.
     pub fn natural_end(&self) -> VertexId {
         if self.ranks.is_some() { 0 } else { self.ascending.count() as VertexId }
     }

@@ -18,8 +18,8 @@ use crate::{Direction, VertexId};
 pub use chosen::{Choose, Chosen};
 
 /// Reads many lists of a graph on one thread, see [`Graph::lookup`](crate::Graph::lookup). Has a
-/// queue to the device with up to [`read_depth`](crate::LookupConfig::read_depth) requests, which the
-/// graph keeps for the next one.
+/// queue to the device with up to [`read_depth`](crate::LookupConfig::read_depth) requests, which
+/// the graph keeps for the next one.
 pub struct Lookup<'g> {
     pages: &'g Pages,
     handle: KeptHandle<'g>,

@@ -66,8 +66,8 @@ impl Neighbors<'_> {
     /// vertices in the file. It is in memory: 16 bytes an edge, and the ids.
     ///
     /// Of a list on several pages only those with a sampled neighbour are read, and its first one
-    /// if its length is not known yet. Whole lists are read of a graph in another order than that of
-    /// the ids, of vertices with neighbours that were added after the import, and where weights
+    /// if its length is not known yet. Whole lists are read of a graph in another order than that
+    /// of the ids, of vertices with neighbours that were added after the import, and where weights
     /// decide. What is learned of long lists is kept, 16 bytes a page of lists.
     ///
     /// ```
