@@ -127,8 +127,7 @@ class Runs:
         `Graph.degree` returns those of given vertices, or of one direction.
 
         Example:
-            >>> found = g.degrees()
-            >>> found.out_degrees.sum() == found.in_degrees.sum() == g.edges
+            >>> g.degrees().degrees.sum() == 2 * g.edge_count
             np.True_
         """
         return _results.Degrees(self._run("degrees", options))
