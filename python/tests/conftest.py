@@ -1,6 +1,7 @@
 """Graphs that the tests of the Python package share."""
 
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -26,6 +27,13 @@ def folder(tmp_path, monkeypatch):
     """An empty working folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible():
+    """Ctrl-C raises, also where the tests were started in the background of a script: there a shell
+    has interrupts ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
