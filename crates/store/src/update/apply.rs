@@ -40,7 +40,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Update`] for a vertex, an id or a weight that the graph cannot have.
     /// [`StoreError::DeletedEdges`] for deleted vertices with more edges than the batch allows.
-    /// Errors of reading, and those of [`Transaction::commit`]. The graph stays as it was, or takes
+    /// Errors of reading, and those of `Transaction::commit`. The graph stays as it was, or takes
     /// all of the batch.
     pub fn update(&self, batch: &Batch) -> Result<Updated> {
         self.update_watched(batch, UNWATCHED)
