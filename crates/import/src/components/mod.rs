@@ -97,7 +97,7 @@ pub struct Components {
 ///
 /// # Errors
 /// As [`import_edges`](crate::import_edges) for the inputs and the options;
-/// [`ImportError::Straight`] if the vertices do not fit the memory.
+/// `ImportError::Straight` if the vertices do not fit the memory.
 pub fn components(
     inputs: &[Input<'_>],
     config: &ComponentsConfig,
