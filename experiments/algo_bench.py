@@ -1,6 +1,7 @@
 """The figures of the whole engine: `make algo-bench`. Rows go to experiments/runs/DATE-algo.jsonl.
 
     algo_bench.py [--scale 24] [--small 20] [--repeats 5] [--dir DIR] [--only strategies,...]
+                  [--algorithms kcore,sssp]
 
 Comparisons are made in one run, in turn (A B A B), with a cold page cache, and quoted as medians
 and ratios. The budget of a run is a share of the graph's raw pages, at least 24 bytes a vertex +
@@ -263,6 +264,10 @@ def against(bench, rival, scale, algorithms):
     memory = budget(bench.cenote("info", "info", graph))
     source = run(bench, rival, "bfs", graph, memory)["result"]["source"]
     repeats = min(bench.options.repeats, 3)
+    asked = bench.options.algorithms
+    algorithms = [name for name in algorithms if not asked or name in asked.split(",")]
+    if not algorithms:
+        return
     other = subprocess.run(
         [sys.executable, "-c", RIVAL, rival, pairs, str(repeats), str(source),
          ",".join(algorithms)],
@@ -506,6 +511,7 @@ def main():
     parser.add_argument("--dir", default="/var/tmp/cenote-bench")
     parser.add_argument("--rows", help="file of raw rows [default: runs/DATE-algo.jsonl]")
     parser.add_argument("--plots", default=str(ROOT / "experiments/plots"))
+    parser.add_argument("--algorithms", help="beside libraries, only these [all]")
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--cases", default="", help="cases of `memory`, a regular expression")
     parser.add_argument("--graphs", default="", help="graphs of `memory`, a regular expression")

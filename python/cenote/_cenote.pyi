@@ -137,6 +137,16 @@ class Graph:
     def values(self) -> tuple[Array, Array]: ...
     def edge_stream(self) -> object: ...
     def export(self, path: _Path, progress: _Listener | None = None) -> tuple[int, int, int]: ...
+    def subgraph(
+        self,
+        ids: object,
+        out: _Path,
+        hops: int = 0,
+        sources_file: _Path | None = None,
+        memory: object = None,
+        threads: int | None = None,
+        overwrite: bool = False,
+    ) -> tuple[int, int, int, int, int]: ...
     def diff(self, before: Graph, out: _Path | None = None) -> list[int]: ...
 
 @final

@@ -433,6 +433,44 @@ class Graph(Runs):
         edges, isolated, file_bytes = self._native.export(path, listener(progress))
         return {"edges": edges, "isolated": isolated, "file_bytes": file_bytes}
 
+    def subgraph(
+        self,
+        vertices: VertexIds | None = None,
+        *,
+        out: PathLike,
+        hops: int = 0,
+        vertices_file: PathLike | None = None,
+        memory: int | str | None = None,
+        threads: int | None = None,
+        overwrite: bool = False,
+    ) -> dict[str, int]:
+        """Writes all edges between vertices, or between all that are near them.
+
+        Args:
+            vertices: their ids.
+            out: the file: `.cenote` for a graph with the ids, weights and isolated vertices, or a
+                list of edges, `.parquet`, `.txt`, `.el` or `.tsv`.
+            hops: how many edges other vertices may be away, on a directed graph along out-edges.
+            vertices_file: a file of further ids, one a line.
+            memory: the budget, in bytes or as text such as `"512MiB"` [half of the machine's].
+            threads: worker threads [one per core].
+            overwrite: replace the file if it exists.
+
+        Returns:
+            `vertices`, `edges`, `isolated` (vertices without an edge, that a list of edges leaves
+            out), `bytes_read` and `file_bytes`.
+
+        Example:
+            >>> found = g.subgraph("bash", hops=1, out="near.cenote", overwrite=True)
+            >>> with cenote.open("near.cenote") as near:
+            ...     near.vertex_count == found["vertices"] == len(g.neighbors("bash")) + 1
+            True
+        """
+        ids = [] if vertices is None else vertices
+        counts = self._native.subgraph(ids, out, hops, vertices_file, memory, threads, overwrite)
+        names = ("vertices", "edges", "isolated", "bytes_read", "file_bytes")
+        return dict(zip(names, counts, strict=True))
+
     # States and changes -------------------------------------------------------------------------
 
     def diff(self, before: Graph, *, out: PathLike | None = None) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 import sys
 import time
 import warnings
@@ -20,6 +21,7 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 VertexId: TypeAlias = "int | str | np.integer[Any]"
 """The id of a vertex as the user knows it."""
 VertexIds: TypeAlias = "VertexId | Iterable[VertexId]"
+VertexPairs: TypeAlias = "Iterable[Iterable[VertexId]]"
 Memory: TypeAlias = "int | str"
 """Bytes, or text such as `"256MiB"` or `"10%"`."""
 Ids: TypeAlias = "NDArray[np.uint64] | list[str]"
@@ -125,3 +127,19 @@ class Line:
         end = "\r" if sys.stderr.isatty() else "\n"
         text = f"cenote: {progress.phase}{share}, {progress.done:,}, {progress.seconds:.1f} s"
         print(f"{text:<78}", end=end, file=sys.stderr, flush=True)
+
+
+def quoted(algorithm: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with the call as the report of a recorded run quotes it, long values cut."""
+    if not options.get("record"):
+        return options
+    words = ", ".join(f"{name}={reprlib.repr(value)}" for name, value in options.items())
+    return options | {"command": f"{algorithm}({words})"}
+
+
+def sampled(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of betweenness, with samples and their seed as one."""
+    seed = options.pop("seed", 1)
+    if "samples" in options:
+        options["samples"] = (options["samples"], seed)
+    return options

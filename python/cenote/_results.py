@@ -276,6 +276,41 @@ class LexicographicDfs(Result):
         return self["finish"]
 
 
+class Hyperball(Result):
+    """Estimates of distances: of each vertex, and of the graph."""
+
+    @property
+    def harmonic(self) -> NDArray[np.float64]:
+        """Harmonic centrality of each vertex; computed when it is first read."""
+        return self["harmonic"]
+
+    @property
+    def closeness(self) -> NDArray[np.float64]:
+        """Closeness of each vertex, as NetworkX defines it; computed when it is first read."""
+        return self["closeness"]
+
+    @property
+    def reachable(self) -> NDArray[np.float64]:
+        """How many vertices reach each vertex, itself included; computed when it is first read."""
+        return self["reachable"]
+
+    @property
+    def neighborhood(self) -> NDArray[np.float64]:
+        """The ordered pairs of vertices at distance 0, 1, 2.. at most."""
+        return np.array(self.summary["neighborhood"])
+
+    @property
+    def effective_diameter(self) -> float:
+        """The distance within which 90% of the pairs with a path lie, interpolated."""
+        return float(self.summary["effective_diameter"])
+
+    @property
+    def average_distance(self) -> float | None:
+        """The average distance of pairs of different vertices with a path, if there are any."""
+        distance: float | None = self.summary["average_distance"]
+        return distance
+
+
 class Kcore(Result):
     """Core numbers, or the members of one k-core."""
 
@@ -372,6 +407,25 @@ class Reach(Result):
     def __bool__(self) -> bool:
         """Whether all targets can be reached."""
         return bool(self.summary["reachable"])
+
+
+class Similar(Result):
+    """Similarities: a row for each pair, or for each of the most similar vertices of a source."""
+
+    @property
+    def sources(self) -> NDArray[np.uint32]:
+        """The source of each row, or the first vertex of its pair, by the number of the vertex."""
+        return self["source"]
+
+    @property
+    def targets(self) -> NDArray[np.uint32]:
+        """The other vertex of each row."""
+        return self["target"]
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The similarity of each row."""
+        return self["score"]
 
 
 class Sssp(Result):

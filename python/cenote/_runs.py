@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import reprlib
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _cenote, _results
-from ._options import PathLike, RunOptions, VertexId, VertexIds, given, split
+from . import _cenote, _options, _results
+from ._options import PathLike, RunOptions, VertexId, VertexIds, VertexPairs, given, split
 from .errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ class Runs:
 
     def _run(self, algorithm: str, options: RunOptions, **own: Any) -> _cenote.Answer:
         common, progress = split(options)
-        chosen = _quoted(algorithm, given(**own) | common)
+        chosen = _options.quoted(algorithm, given(**own) | common)
         return self._native.run(algorithm, chosen, None, progress)
 
     def estimate(self, algorithm: str, **options: Any) -> dict[str, Any]:
@@ -38,7 +37,7 @@ class Runs:
         """
         own, _ = split(options)
         if algorithm == "betweenness":
-            own = _sampled(own)
+            own = _options.sampled(own)
         estimate: dict[str, Any] = json.loads(self._native.estimate(algorithm, own))
         return estimate
 
@@ -67,7 +66,7 @@ class Runs:
             2
         """
         own = given(source=source, sources_file=sources_file, samples=samples, scale=scale)
-        own = _sampled(own | {"seed": seed})
+        own = _options.sampled(own | {"seed": seed})
         return _results.Betweenness(self._run("betweenness", options, **own))
 
     def bfs(
@@ -194,6 +193,37 @@ class Runs:
             np.True_
         """
         return _results.Kcore(self._run("kcore", options, k=k))
+
+    def hyperball(
+        self,
+        *,
+        registers: int = 64,
+        iterations: int | None = None,
+        seed: int = 0,
+        outgoing: bool = False,
+        **options: Unpack[RunOptions],
+    ) -> _results.Hyperball:
+        """Neighbourhood function, effective diameter and distance centralities, estimated.
+
+        Distances on a directed graph are those towards a vertex, as NetworkX takes them.
+        `summary["error"]` is the relative standard deviation of the number of vertices within a
+        distance of a vertex.
+
+        Args:
+            registers: of a counter, a power of two from 16 to 4096; four times as many halve the
+                error.
+            iterations: the most; distances beyond are not counted [until no counter grows].
+            seed: of the hashes of ids.
+            outgoing: take distances from a vertex to others instead.
+            options: see `RunOptions`.
+
+        Example:
+            >>> balls = g.hyperball(registers=256)
+            >>> 1 < balls.average_distance < balls.effective_diameter < 20
+            True
+        """
+        own = given(registers=registers, iterations=iterations, seed=seed, outgoing=outgoing)
+        return _results.Hyperball(self._run("hyperball", options, **own))
 
     def lcc(self, **options: Unpack[RunOptions]) -> _results.Lcc:
         """Local clustering coefficient of every vertex.
@@ -362,6 +392,50 @@ class Runs:
         )
         return _results.Sssp(self._run("sssp", options, **own))
 
+    def similar(
+        self,
+        sources: VertexIds | None = None,
+        *,
+        pairs: VertexPairs | None = None,
+        sources_file: PathLike | None = None,
+        pairs_file: PathLike | None = None,
+        measure: Literal["jaccard", "overlap", "adamic_adar", "common"] = "jaccard",
+        top: int = 10,
+        **options: Unpack[RunOptions],
+    ) -> _results.Similar:
+        """Similarity by common neighbours: of pairs, or the most similar vertices of sources.
+
+        The answer is a table of `source`, `target`, `score`: the pairs in the given order, or for
+        each source the most similar ones of all that have a neighbour in common with it.
+
+        Args:
+            sources: ids [the vertex of largest degree, without pairs].
+            pairs: pairs of ids, such as an array with two columns, instead of sources.
+            sources_file: a file of ids, one a line.
+            pairs_file: a file of pairs, two ids a line.
+            measure: the share of their neighbours that are common ones, of all (`jaccard`) or of
+                those of the vertex of smaller degree (`overlap`); or their number (`common`), of
+                which `adamic_adar` counts those of many edges less.
+            top: most similar vertices of each source.
+            options: see `RunOptions`.
+
+        Example:
+            >>> near = g.similar("bash", top=3)
+            >>> len(near), bool(near.scores[0] >= near.scores[1] >= near.scores[2] > 0)
+            (3, True)
+            >>> g.similar(pairs=[("bash", "apt")], measure="common").scores.tolist()
+            [1.0]
+        """
+        own = given(
+            sources=sources,
+            pairs=pairs,
+            sources_file=sources_file,
+            pairs_file=pairs_file,
+            measure=measure,
+            top=top,
+        )
+        return _results.Similar(self._run("similar", options, **own))
+
     def triangles(
         self, *, per_vertex: bool = False, **options: Unpack[RunOptions]
     ) -> _results.Triangles:
@@ -465,21 +539,5 @@ class Runs:
         own, progress = split(options)
         common = given(since_file=since_file) | own
         earlier = None if since is None else since._native
-        chosen = _quoted("wcc", common)
+        chosen = _options.quoted("wcc", common)
         return _results.Components(self._native.run("wcc", chosen, earlier, progress))
-
-
-def _quoted(algorithm: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with the call as the report of a recorded run quotes it, long values cut."""
-    if not options.get("record"):
-        return options
-    words = ", ".join(f"{name}={reprlib.repr(value)}" for name, value in options.items())
-    return options | {"command": f"{algorithm}({words})"}
-
-
-def _sampled(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of betweenness, with samples and their seed as one."""
-    seed = options.pop("seed", 1)
-    if "samples" in options:
-        options["samples"] = (options["samples"], seed)
-    return options

@@ -16,7 +16,7 @@ use crate::array::{Array, IdList};
 use crate::arrow::stream_capsule;
 use crate::call::Call;
 use crate::errors::{Failure, exception, invalid};
-use crate::options::{Options, apply, id_texts};
+use crate::options::{self, Options, apply, id_texts};
 
 /// An open graph.
 #[pyclass(frozen, module = "cenote._cenote", name = "Graph")]
@@ -35,6 +35,7 @@ macro_rules! with_run {
             "degrees" => $call!($graph.count_degrees()),
             "dfs" => $call!($graph.dfs()),
             "lexicographic_dfs" => $call!($graph.lexicographic_dfs()),
+            "hyperball" => $call!($graph.hyperball()),
             "kcore" => $call!($graph.kcore()),
             "lcc" => $call!($graph.lcc()),
             "mis" => $call!($graph.mis()),
@@ -43,6 +44,7 @@ macro_rules! with_run {
             "ppr" => $call!($graph.ppr()),
             "reach" => $call!($graph.reach()),
             "scc" => $call!($graph.scc()),
+            "similar" => $call!($graph.similar()),
             "sssp" => $call!($graph.sssp()),
             "triangles" => $call!($graph.triangles()),
             "walk" => $call!($graph.walk()),
@@ -411,6 +413,42 @@ impl PyGraph {
                 call.report(("exporting pages", done, Some(total), 0.0));
             })?;
             Ok((report.edges, report.isolated, report.file_bytes))
+        })
+    }
+
+    /// Writes the edges between vertices, or between those near them. Returns vertices, edges,
+    /// isolated vertices, bytes read and bytes written.
+    #[pyo3(signature = (ids, out, hops=0, sources_file=None, memory=None, threads=None,
+                        overwrite=false))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
+    fn subgraph(
+        &self,
+        py: Python<'_>,
+        ids: &Bound<'_, PyAny>,
+        out: PathBuf,
+        hops: u32,
+        sources_file: Option<PathBuf>,
+        memory: Option<Bound<'_, PyAny>>,
+        threads: Option<usize>,
+        overwrite: bool,
+    ) -> PyResult<(u64, u64, u64, u64, u64)> {
+        let (graph, ids) = (self.open_graph()?, id_texts(ids)?);
+        let call = Arc::new(Call::default());
+        let subgraph = graph.subgraph().hops(hops).overwrite(overwrite).cancel(call.canceller());
+        let mut subgraph = ids.iter().fold(subgraph, |subgraph, id| subgraph.source(id));
+        if let Some(path) = sources_file {
+            subgraph = subgraph.sources_file(path);
+        }
+        if let Some(size) = memory {
+            subgraph = subgraph.memory(options::memory(&size)?);
+        }
+        if let Some(threads) = threads {
+            subgraph = subgraph.threads(threads);
+        }
+        call.wait(py, None, || {
+            let found = subgraph.write(&out)?;
+            let (bytes_read, bytes) = (found.bytes_read, found.file_bytes);
+            Ok((found.vertices, found.edges, found.isolated, bytes_read, bytes))
         })
     }
 

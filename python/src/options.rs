@@ -2,11 +2,12 @@
 
 use cenote::algo::betweenness::Scale;
 use cenote::algo::pagerank::Variant;
+use cenote::algo::similar::Measure;
 use cenote::algo::sssp::Distances;
 use cenote::algo::walk::DeadEnds;
 use cenote::algorithm::{
-    Betweenness, Bfs, Cdlp, Degrees, Kcore, Lcc, LexicographicDfs, Mis, Msf, PageRank, Ppr,
-    PseudoDfs, Reach, Scc, Sssp, StartsAt, Triangles, Walk, Wcc,
+    Betweenness, Bfs, Cdlp, Degrees, Hyperball, Kcore, Lcc, LexicographicDfs, Mis, Msf, PageRank,
+    Ppr, PseudoDfs, Reach, Scc, Similar, Sssp, StartsAt, Triangles, Walk, Wcc,
 };
 use cenote::run::{Algorithm, Run};
 use cenote::{MemorySize, Strategy};
@@ -265,6 +266,18 @@ impl Options for Kcore {
     }
 }
 
+impl Options for Hyperball {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(Some(match name {
+            "registers" => run.registers(value.extract()?),
+            "iterations" => run.iterations(value.extract()?),
+            "seed" => run.seed(value.extract()?),
+            "outgoing" => run.outgoing(value.extract()?),
+            _ => return Ok(None),
+        }))
+    }
+}
+
 impl Options for Lcc {
     fn set<'g>(_: Run<'g, Self>, _: &str, _: &Bound<'_, PyAny>) -> Set<'g, Self> {
         Ok(None)
@@ -310,6 +323,41 @@ impl Options for Ppr {
             "top_k" => run.top_k(value.extract()?),
             "damping" => run.damping(value.extract()?),
             "tolerance" => run.tolerance(value.extract()?),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+impl Options for Similar {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        let measures = [
+            ("jaccard", Measure::Jaccard),
+            ("overlap", Measure::Overlap),
+            ("adamic_adar", Measure::AdamicAdar),
+            ("common", Measure::Common),
+        ];
+        Ok(Some(match name {
+            "measure" => run.measure(one_of(name, value, &measures)?),
+            "pairs" => {
+                let (mut run, mut count) = (run, 0u64);
+                for pair in value.try_iter()? {
+                    let ids = id_texts(&pair?)?;
+                    let [source, target] = ids.as_slice() else {
+                        let reason = format!("a pair has {} ids: expected two", ids.len());
+                        return Err(invalid(reason));
+                    };
+                    run = run.pair(source, target);
+                    count += 1;
+                }
+                if count == 0 {
+                    return Err(invalid("pairs has no pair"));
+                }
+                run
+            }
+            "pairs_file" => run.pairs_file(value.extract::<std::path::PathBuf>()?),
+            "sources" => id_texts(value)?.iter().fold(run, |run, id| run.source(id)),
+            "sources_file" => run.sources_file(value.extract::<std::path::PathBuf>()?),
+            "top" => run.top(value.extract()?),
             _ => return Ok(None),
         }))
     }

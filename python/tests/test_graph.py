@@ -324,3 +324,25 @@ def test_ids_that_no_graph_has_are_errors_of_python(packages):
                 graph.neighbors(text)
         with pytest.raises(cenote.UnknownVertex):
             graph.neighbors([*["bash"] * 3, 7])
+
+
+@pytest.mark.parametrize("hops", [0, 1, 2])
+def test_subgraphs_are_those_of_networkx(directed, undirected, random_graph, hops):
+    for graph, whole in [(directed, random_graph), (undirected, random_graph.to_undirected())]:
+        chosen = [3] if hops else list(whole)[::3]
+        expected = nx.ego_graph(whole, 3, radius=hops) if hops else whole.subgraph(chosen)
+        order = list if whole.is_directed() else sorted
+        edges = {(*order((u, v)), w) for u, v, w in expected.edges(data="weight")}
+        counts = graph.subgraph(chosen, hops=hops, out="part.cenote", memory="64MiB")
+        assert (counts["vertices"], counts["edges"]) == (len(expected), len(edges))
+        assert cenote.check("part.cenote")
+        with cenote.open("part.cenote") as part:
+            assert set(part.ids().tolist()) == set(expected)
+            assert {(*order((u, v)), w) for u, v, w in rows(part)} == edges
+        with pytest.raises(cenote.InvalidInput, match="exists"):
+            graph.subgraph(chosen, out="part.cenote")
+        os.remove("part.cenote")
+        counts = graph.subgraph(chosen, hops=hops, out="part.parquet", overwrite=True)
+        assert counts["isolated"] == len(list(nx.isolates(expected)))
+        found = {tuple(edge.values()) for edge in pq.read_table("part.parquet").to_pylist()}
+        assert {(*order((u, v)), w) for u, v, w in found} == edges

@@ -99,6 +99,66 @@ def test_centrality_is_that_of_networkx(directed, random_graph):
     assert sampled.summary["sources"] == 7
 
 
+@pytest.mark.parametrize("outgoing", [False, True])
+def test_distance_centralities_are_near_to_those_of_networkx(directed, random_graph, outgoing):
+    found = directed.hyperball(registers=4096, outgoing=outgoing, verify=True, memory=MEMORY)
+    # NetworkX takes distances towards a vertex.
+    towards = random_graph.reverse() if outgoing else random_graph
+    error = found.summary["error"]
+    assert error == pytest.approx(1.106 / 64)
+    assert found.summary["converged"]
+    for values, expected in [
+        (found.harmonic, nx.harmonic_centrality(towards)),
+        (found.closeness, nx.closeness_centrality(towards)),
+        (found.reachable, {v: len(nx.ancestors(towards, v)) + 1 for v in towards}),
+    ]:
+        assert by_id(found, values) == pytest.approx(expected, rel=5 * error, abs=1e-6)
+    distances = [
+        distance
+        for _, of_one in nx.all_pairs_shortest_path_length(random_graph)
+        for distance in of_one.values()
+    ]
+    pairs = np.cumsum(np.bincount(distances))
+    assert found.neighborhood.tolist() == pytest.approx(pairs.tolist(), rel=3 * error)
+    assert found.average_distance == pytest.approx(
+        sum(distances) / np.count_nonzero(distances), rel=0.03
+    )
+
+
+def test_similarities_are_those_of_networkx(undirected, plain):
+    pairs = list(itertools.islice(itertools.combinations(plain, 2), 0, None, 7))
+    for measure, oracle in [
+        ("jaccard", nx.jaccard_coefficient),
+        ("adamic_adar", nx.adamic_adar_index),
+    ]:
+        expected = [score for _, _, score in oracle(plain, pairs)]
+        found = undirected.similar(pairs=np.array(pairs), measure=measure, memory=MEMORY)
+        assert found.scores.tolist() == pytest.approx(expected, rel=1e-7)
+    common = undirected.similar(pairs=pairs, measure="common").scores.tolist()
+    assert common == [len(set(nx.common_neighbors(plain, u, v))) for u, v in pairs]
+    with open("pairs.txt", "w") as file:
+        file.writelines(f"{u}\t{v}\n" for u, v in pairs)
+    overlap = undirected.similar(pairs_file="pairs.txt", measure="overlap").scores.tolist()
+    least = [max(min(plain.degree(u), plain.degree(v)), 1) for u, v in pairs]
+    assert overlap == [count / of for count, of in zip(common, least, strict=True)]
+    with pytest.raises(cenote.InvalidInput, match="no pair"):
+        undirected.similar(pairs=[])
+    with pytest.raises(cenote.InvalidInput, match="expected two"):
+        undirected.similar(pairs=[(1, 2, 3)])
+
+
+def test_the_most_similar_vertices_are_those_of_networkx(undirected, plain):
+    top = undirected.similar([3, 10], top=5, verify=True, memory=MEMORY)
+    table = top.to_arrow()
+    rows = list(zip(*(table[name].to_pylist() for name in top.columns), strict=True))
+    expected = []
+    for source in [3, 10]:
+        scores = nx.jaccard_coefficient(plain, [(source, v) for v in plain if v != source])
+        best = sorted((-score, v) for _, v, score in scores if score > 0)
+        expected += [(source, v, -score) for score, v in best[:5]]
+    assert rows == [(source, v, pytest.approx(score)) for source, v, score in expected]
+
+
 def test_cores_and_triangles_are_those_of_networkx(undirected, plain):
     cores = undirected.kcore(memory=MEMORY)
     assert by_id(cores, cores.cores) == nx.core_number(plain)
@@ -195,7 +255,7 @@ def test_every_run_has_an_estimate(directed, undirected):
         if "options" in inspect.signature(method).parameters and name != "estimate"
     ]
     names = [name for name in names if not name.startswith("_")]
-    assert len(names) == 18
+    assert len(names) == 20
     assert directed.estimate("betweenness", samples=5)["memory_bytes"] > 0
     for name in names:
         options = {"target": [10]} if name == "reach" else {}

@@ -79,9 +79,10 @@ def test_every_policy_serves_a_graph(cenote, graph, policy):
 
 
 @pytest.mark.parametrize("run", [
-    ["betweenness", "--samples", 3], ["bfs"], ["cdlp"], ["degrees"], ["dfs"], ["kcore"], ["lcc"],
-    ["mis"], ["msf"], ["pagerank"], ["ppr", "--seed", 1, "--seed", 5],
-    ["reach", "--source", 1, "--target", 9], ["scc"], ["sssp", "--source", 1], ["triangles"],
+    ["betweenness", "--samples", 3], ["bfs"], ["cdlp"], ["degrees"], ["dfs"], ["hyperball"],
+    ["kcore"], ["lcc"], ["mis"], ["msf"], ["pagerank"], ["ppr", "--seed", 1, "--seed", 5],
+    ["reach", "--source", 1, "--target", 9], ["scc"], ["similar", "--source", 1],
+    ["sssp", "--source", 1], ["triangles"],
     ["walk", "--walkers", 200, "--out", "walks.txt"], ["wcc"],
 ], ids=lambda run: run[0])
 def test_every_algorithm_answers_as_on_one_drive(cenote, run):

@@ -6,6 +6,7 @@
 //! - [`cdlp`]: communities by label propagation
 //! - [`degrees`]: the number of edges of every vertex
 //! - [`dfs`]: depth-first search: parallel pseudo-DFS, and in lexicographic order
+//! - [`hyperball`]: neighbourhood function and distance centralities, by HyperLogLog counters
 //! - [`kcore`]: core numbers
 //! - [`lcc`]: local clustering coefficient
 //! - [`mis`]: a maximal independent set
@@ -14,6 +15,7 @@
 //! - [`ppr`]: personalised PageRank of many seeds side by side
 //! - [`reach`]: whether vertices can be reached
 //! - [`scc`]: strongly connected components
+//! - [`similar`]: similarity of vertices by common neighbours
 //! - [`triangles`]: triangles of the graph, and of each vertex
 //! - [`walk`]: random walks: uniform, node2vec, with restart
 //! - [`sssp`]: shortest paths over weighted edges
@@ -24,10 +26,12 @@
 pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;
+mod csr;
 pub mod degrees;
 pub mod dfs;
 mod estimate;
 mod groups;
+pub mod hyperball;
 pub mod kcore;
 pub mod lcc;
 pub mod mis;
@@ -42,6 +46,7 @@ pub mod reach;
 mod report;
 mod residual;
 pub mod scc;
+pub mod similar;
 pub mod sssp;
 pub mod triangles;
 pub mod walk;

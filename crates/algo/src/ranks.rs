@@ -118,6 +118,12 @@ impl Ranks {
         }
     }
 
+    /// The rank of a vertex; `None` for one that was deleted.
+    #[inline(always)]
+    pub fn live_of(&self, v: VertexId) -> Option<VertexId> {
+        Some(self.of(v)).filter(|&rank| rank < self.live)
+    }
+
     /// Sorts vertices by id.
     pub fn sort(&self, vertices: &mut [VertexId]) {
         match &self.ranks {

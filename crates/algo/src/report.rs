@@ -2,7 +2,7 @@
 
 use cenote_engine::{
     Adjacency, Direction, Engine, EngineError, Graph, MemoryPlan, RunStats, Schedule, StepRecord,
-    VertexId,
+    VertexId, Weight, for_each_weighted_list,
 };
 use serde::Serialize;
 
@@ -139,10 +139,17 @@ pub(crate) fn demand_in_edges(graph: &Graph, what: &'static str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses graphs with a negative weight; `expected` is the reason.
+/// Refuses graphs with a negative weight; `expected` is the reason. Once weights have changed, the
+/// smallest one of the superblock is a bound: then all are read where it is negative.
 pub(crate) fn check_weights(graph: &Graph, expected: &str) -> Result<()> {
-    let weights = graph.superblock().weights;
-    match weights.and_then(|weights| weights.min()).filter(|min| min.is_negative()) {
+    let superblock = graph.superblock();
+    let is_negative = |weight: &Weight| weight.is_negative();
+    let bound = superblock.weights.and_then(|weights| weights.min()).filter(is_negative);
+    let smallest = match bound {
+        Some(_) if !superblock.is_as_imported() => smallest_weight(graph)?.filter(is_negative),
+        bound => bound,
+    };
+    match smallest {
         None => Ok(()),
         Some(min) => Err(AlgoError::Parameter {
             parameter: "the smallest weight of the graph",
@@ -150,4 +157,17 @@ pub(crate) fn check_weights(graph: &Graph, expected: &str) -> Result<()> {
             expected: expected.to_owned(),
         }),
     }
+}
+
+/// Reads all weights.
+fn smallest_weight(graph: &Graph) -> Result<Option<Weight>> {
+    let mut smallest: Option<Weight> = None;
+    for_each_weighted_list(graph, Direction::Out, |list, weights| {
+        for weight in weights.iter().flat_map(|of| (0..list.targets.len()).map(|at| of.get(at))) {
+            if smallest.is_none_or(|smallest| weight.to_f64() < smallest.to_f64()) {
+                smallest = Some(weight);
+            }
+        }
+    })?;
+    Ok(smallest)
 }

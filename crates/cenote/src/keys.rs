@@ -70,6 +70,74 @@ impl Keys {
     }
 }
 
+/// Pairs of vertices given by the caller.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PairKeys {
+    ids: Vec<[String; 2]>,
+    file: Option<PathBuf>,
+}
+
+impl PairKeys {
+    /// Adds a pair by its ids.
+    pub fn push(&mut self, source: impl ToString, target: impl ToString) {
+        self.ids.push([source.to_string(), target.to_string()]);
+    }
+
+    /// Sets the file with further pairs.
+    pub fn set_file(&mut self, path: impl Into<PathBuf>) {
+        self.file = Some(path.into());
+    }
+
+    /// The file.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.file.clone().into_iter().collect()
+    }
+
+    /// The pairs, in the given order; those of the file within a part of the memory budget.
+    pub fn pairs(&self, graph: &Graph, memory_bytes: u64) -> Result<Vec<(VertexId, VertexId)>> {
+        let ids = graph.ids()?;
+        let pair = |[source, target]: [&str; 2], place: &str| -> Result<(VertexId, VertexId)> {
+            Ok((vertex_of(graph, &ids, source, place)?, vertex_of(graph, &ids, target, place)?))
+        };
+        let named = self.ids.iter().map(|ends| pair([&ends[0], &ends[1]], ""));
+        let mut pairs = named.collect::<Result<Vec<_>>>()?;
+        let Some(path) = &self.file else { return Ok(pairs) };
+        let most = (memory_bytes / BUDGET_SHARE / size_of::<[VertexId; 2]>() as u64) as usize;
+        let (mut lines, before) = (IdLines::open(path)?, pairs.len());
+        while let Some(line) = lines.next()? {
+            let place = lines.place();
+            let Some(ends) = split_pair(&line) else {
+                let reason = "expected two ids, with a tab, a comma or white space between";
+                return Err(Error::InvalidInput(format!("{place}: {reason}")));
+            };
+            if pairs.len() >= most {
+                let reason = format!(
+                    "more pairs than a quarter of the memory budget of {memory_bytes} bytes \
+                     holds; give more `memory`"
+                );
+                return Err(Error::input(path, reason));
+            }
+            pairs.push(pair(ends, &place)?);
+        }
+        match pairs.len() == before {
+            true => Err(Error::input(path, "it has no pair; two ids a line are needed")),
+            false => Ok(pairs),
+        }
+    }
+}
+
+/// The two ids of a line.
+fn split_pair(line: &str) -> Option<[&str; 2]> {
+    let between: fn(char) -> bool = match line {
+        _ if line.contains('\t') => |c| c == '\t',
+        _ if line.contains(',') => |c| c == ',',
+        _ => char::is_whitespace,
+    };
+    let mut ids = line.split(between).map(str::trim).filter(|id| !id.is_empty());
+    let pair = [ids.next()?, ids.next()?];
+    ids.next().is_none().then_some(pair)
+}
+
 /// The vertex with the user's `id`; `place` is where the id was read.
 pub(crate) fn vertex_of(graph: &Graph, ids: &Ids, id: &str, place: &str) -> Result<VertexId> {
     ids.vertex_of(id)?.ok_or_else(|| unknown_vertex(graph, ids, id, place))
@@ -162,5 +230,21 @@ impl IdLines {
     /// The file, and the number of a line.
     pub fn place_of(&self, number: u64) -> String {
         format!("{}: line {number}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_pair;
+
+    #[test]
+    fn two_ids_a_line_may_have_a_tab_a_comma_or_spaces_between() {
+        for line in ["ada bob", "ada   bob", "ada\tbob", "ada,bob", "ada, bob"] {
+            assert_eq!(split_pair(line), Some(["ada", "bob"]), "{line}");
+        }
+        assert_eq!(split_pair("ada b\tcem d"), Some(["ada b", "cem d"]));
+        for line in ["ada", "ada bob cem", ",", "ada,", "a\tb\tc"] {
+            assert_eq!(split_pair(line), None, "{line}");
+        }
     }
 }

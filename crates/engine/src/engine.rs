@@ -120,7 +120,14 @@ impl Engine {
     /// Runs `work` on a worker thread, so that Rayon's parallel iterators use this engine's
     /// workers.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.workers.install(work)
+        let (mut work, mut made) = (Some(work), None);
+        self.run_on_worker(&mut || made = work.take().map(|work| work()));
+        made.expect("the work was done")
+    }
+
+    /// As [`Engine::install`]; compiled once, not for each closure.
+    fn run_on_worker(&self, work: &mut (dyn FnMut() + Send)) {
+        self.workers.install(work);
     }
 
     /// Totals so far.

@@ -1,10 +1,11 @@
 //! The fetcher: the loop that keeps reads in flight.
 //!
-//! A [`Work`] names the next request and processes what has arrived. [`Reads::run`] submits while
-//! there is room, polls, dispatches arrived pages, works at pages in memory meanwhile, and sleeps
-//! only when there are neither. It counts requests and bytes, feeds the depth control, and stops
-//! when the run is cancelled. Pages arrive as extents in buffers of the worker (`auto`), or one by
-//! one through the pool (`block`, `vertex`).
+//! A [`Work`] names the next request and processes what has arrived; it is behind a pointer, so
+//! that this loop is compiled once, not for each kernel. [`Reads::run`] submits while there is
+//! room, polls, dispatches arrived pages, works at pages in memory meanwhile, and sleeps only when
+//! there are neither. It counts requests and bytes, feeds the depth control, and stops when the
+//! run is cancelled. Pages arrive as extents in buffers of the worker (`auto`), or one by one
+//! through the pool (`block`, `vertex`).
 //!
 //! A worker thread keeps its [`Fetcher`] between visits. A visit takes it and puts it back at its
 //! end, so no two visits share one; after an error it is dropped with its requests in flight.
@@ -16,7 +17,6 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cenote_device::Slab;
 use cenote_device::plan::DepthControl;
 use cenote_pool::scan::{Arrived, Extent, Scan};
 use cenote_pool::{Handle, PageId, PageRef};
@@ -36,7 +36,7 @@ thread_local! {
 pub(crate) struct Fetcher {
     /// For single pages and pages in memory; None without a pool.
     handle: Option<Handle>,
-    /// For extents, tagged with the slot of their load; opened by the first read.
+    /// For extents; opened by the first read.
     scan: Option<Scan<u64>>,
     /// Controls how many extents are in flight; adapts over the run.
     depth: DepthControl,
@@ -77,9 +77,9 @@ impl Fetcher {
 }
 
 /// The next action of a [`Work`].
-pub(crate) enum Next<L> {
+pub(crate) enum Next {
     /// Read these physical pages; the number is how many of them are active.
-    Read(Extent<L>, u64),
+    Read(Extent<u64>, u64),
     /// Call `next` again: it worked in memory instead of naming a request.
     Again,
     /// No request now.
@@ -88,20 +88,21 @@ pub(crate) enum Next<L> {
 
 /// Names requests and processes the pages that arrive.
 pub(crate) trait Work {
-    /// The data attached to a request.
-    type Load;
-
     /// Whether all arrived pages are processed before the next request is named.
-    const ARRIVED_FIRST: bool = false;
+    fn processes_arrived_first(&self) -> bool {
+        false
+    }
 
     /// The most requests submitted before the next poll.
-    const SUBMITTED_MAX: usize = usize::MAX;
+    fn submitted_max(&self) -> usize {
+        usize::MAX
+    }
 
     /// The next request; called when there is room for one. `busy`: whether reads are in flight.
-    fn next(&mut self, busy: bool, counts: &mut Counts) -> Result<Next<Self::Load>>;
+    fn next(&mut self, busy: bool, counts: &mut Counts) -> Result<Next>;
 
-    /// Processes the pages of a request.
-    fn arrived(&mut self, load: Self::Load, pages: &Pages<'_>, counts: &mut Counts) -> Result<()>;
+    /// Processes the pages of a request; `load` is the number that the work gave it.
+    fn arrived(&mut self, load: u64, pages: &Pages<'_>, counts: &mut Counts) -> Result<()>;
 
     /// Whether there is work in memory. `room`: whether a request could be submitted.
     fn has_ready(&mut self, _room: bool) -> bool {
@@ -198,18 +199,18 @@ impl<'f> Reads<'f> {
     }
 
     /// Runs `work` to its end. After an error, requests may be in flight.
-    pub fn run<W: Work>(&mut self, work: &mut W) -> Result<()> {
-        let mut loads = Slab::with_capacity(0);
+    pub fn run(&mut self, work: &mut dyn Work) -> Result<()> {
+        let arrived_first = work.processes_arrived_first();
         let mut polled_all = true;
         loop {
             if self.is_stopped() || work.is_done() {
                 return self.drain();
             }
-            let submits = polled_all || !W::ARRIVED_FIRST;
-            let goes_on = submits && self.submit(work, &mut loads)?;
+            let submits = polled_all || !arrived_first;
+            let goes_on = submits && self.submit(work)?;
             let is_ready = work.has_ready(self.has_room());
             let wait = submits && !goes_on && !is_ready;
-            let arrived = self.poll(submits, wait, work, &mut loads)?;
+            let arrived = self.poll(submits, wait, work)?;
             polled_all = !arrived;
             if arrived {
                 continue;
@@ -223,14 +224,14 @@ impl<'f> Reads<'f> {
     }
 
     /// Submits requests while there is room; true if there may be more.
-    fn submit<W: Work>(&mut self, work: &mut W, loads: &mut Slab<W::Load>) -> Result<bool> {
+    fn submit(&mut self, work: &mut dyn Work) -> Result<bool> {
         // Bounded, so that work in memory does not delay the next poll.
-        for _ in 0..=self.depth().min(W::SUBMITTED_MAX - 1) {
+        for _ in 0..=self.depth().min(work.submitted_max() - 1) {
             if !self.has_room() {
                 return Ok(false);
             }
             match work.next(self.in_flight() > 0, &mut self.counts)? {
-                Next::Read(extent, active) => self.start(extent, active, loads)?,
+                Next::Read(extent, active) => self.start(extent, active)?,
                 Next::Again => {}
                 Next::Nothing => return Ok(false),
             }
@@ -238,9 +239,8 @@ impl<'f> Reads<'f> {
         Ok(true)
     }
 
-    fn start<L>(&mut self, extent: Extent<L>, active: u64, loads: &mut Slab<L>) -> Result<()> {
+    fn start(&mut self, extent: Extent<u64>, active: u64) -> Result<()> {
         let Extent { first_page, pages, load } = extent;
-        let load = loads.insert(load);
         match self.handle.filter(|_| self.single) {
             Some(handle) => {
                 if !handle.submit(first_page, load)? {
@@ -248,7 +248,7 @@ impl<'f> Reads<'f> {
                     return Ok(());
                 }
             }
-            None => self.opened()?.start(Extent { first_page, pages, load }),
+            None => self.opened()?.start(extent),
         }
         self.counts.requests += 1;
         self.counts.bytes += pages * self.engine.graph.page_bytes() as u64;
@@ -289,16 +289,9 @@ impl<'f> Reads<'f> {
     /// Passes one arrived request to `work`, if there is one; waits for it where `wait` is set.
     /// Extents are collected only where `collect` is set: otherwise a busy worker would see the
     /// last request in flight before it submits more.
-    fn poll<W: Work>(
-        &mut self,
-        collect: bool,
-        wait: bool,
-        work: &mut W,
-        loads: &mut Slab<W::Load>,
-    ) -> Result<bool> {
+    fn poll(&mut self, collect: bool, wait: bool, work: &mut dyn Work) -> Result<bool> {
         if let Some(handle) = self.handle.filter(|_| self.single) {
-            let Some((tag, guard)) = handle.poll(wait)? else { return Ok(false) };
-            let load = loads.remove(tag);
+            let Some((load, guard)) = handle.poll(wait)? else { return Ok(false) };
             work.arrived(load, &Pages::Frame(guard), &mut self.counts)?;
             return Ok(true);
         }
@@ -316,9 +309,8 @@ impl<'f> Reads<'f> {
             let predicted = self.engine.schedule.planner().extent_seconds(arrived.extent.pages);
             self.depth.arrived(clock.now_ns(), predicted);
         }
-        let load = loads.remove(arrived.extent.load);
         let page_bytes = self.engine.graph.page_bytes();
-        work.arrived(load, &Pages::Buffer(&arrived, page_bytes), &mut self.counts)?;
+        work.arrived(arrived.extent.load, &Pages::Buffer(&arrived, page_bytes), &mut self.counts)?;
         scan.recycle(arrived);
         Ok(true)
     }

@@ -3,14 +3,16 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cenote_device::Slab;
 use cenote_pool::scan::Extent;
-use cenote_store::HubNeighboursSection;
+use cenote_store::{HubNeighbours, HubNeighboursSection, VertexId};
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::explain::Counts;
 use crate::fetch::{Next, Pages, Work};
 use crate::kernel::Kernel;
+use crate::workers::Step;
 
 impl Engine {
     /// Passes the hub neighbours of all vertices to the kernel, and returns the workers' locals.
@@ -26,34 +28,41 @@ impl Engine {
         let section = self.graph.hub_neighbours();
         let section = section.ok_or(EngineError::Missing { what: "hub neighbours" })?;
         let next = AtomicU64::new(0);
-        self.on_workers(label.into(), None, Some(section.pages()), |reads| {
+        let step = Step { label: label.into(), frontier: None, pages: Some(section.pages()) };
+        self.on_workers(step, |reads| {
             reads.extents();
-            let (local, rest) = (kernel.local(), 0..0);
-            let mut sweep =
-                Sweep { engine: self, section: &section, next: &next, rest, kernel, local };
-            reads.run(&mut sweep)?;
-            Ok(sweep.local)
+            let mut local = kernel.local();
+            let mut take = |first: VertexId, hubs: &[HubNeighbours]| {
+                kernel.hub_neighbours(&mut local, first, hubs);
+            };
+            reads.run(&mut Sweep {
+                engine: self,
+                section: &section,
+                next: &next,
+                rest: 0..0,
+                loads: Slab::with_capacity(0),
+                take: &mut take,
+            })?;
+            Ok(local)
         })
     }
 }
 
 /// One worker's part.
-struct Sweep<'a, K: Kernel> {
+struct Sweep<'a> {
     engine: &'a Engine,
     section: &'a HubNeighboursSection,
     /// First page that no worker has taken.
     next: &'a AtomicU64,
     /// Pages that this worker has taken and not submitted.
     rest: Range<u64>,
-    kernel: &'a K,
-    local: K::Local,
+    /// The pages of each request, in the section.
+    loads: Slab<Range<u64>>,
+    take: &'a mut dyn FnMut(VertexId, &[HubNeighbours]),
 }
 
-impl<K: Kernel> Work for Sweep<'_, K> {
-    /// Its pages in the section.
-    type Load = Range<u64>;
-
-    fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next<Range<u64>>> {
+impl Work for Sweep<'_> {
+    fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next> {
         let graph = &self.engine.graph;
         if self.rest.is_empty() {
             let most = (self.engine.schedule.request_bytes / graph.page_bytes()) as u64;
@@ -65,16 +74,15 @@ impl<K: Kernel> Work for Sweep<'_, K> {
             return Ok(Next::Nothing);
         };
         self.rest.start += run.pages;
-        let extent =
-            Extent { first_page: run.physical, pages: run.pages, load: first..self.rest.start };
-        Ok(Next::Read(extent, run.pages))
+        let load = self.loads.insert(first..self.rest.start);
+        Ok(Next::Read(Extent { first_page: run.physical, pages: run.pages, load }, run.pages))
     }
 
-    fn arrived(&mut self, load: Range<u64>, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
-        for page in load {
+    fn arrived(&mut self, load: u64, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
+        for page in self.loads.remove(load) {
             let bytes = pages.page(self.engine.graph.physical(self.section.first_page() + page));
             let (vertex, hubs) = self.section.parse(page, bytes)?;
-            self.kernel.hub_neighbours(&mut self.local, vertex, hubs);
+            (self.take)(vertex, hubs);
         }
         Ok(())
     }

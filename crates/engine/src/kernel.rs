@@ -1,8 +1,9 @@
 //! The trait that an algorithm implements: what it does with lists, pages and hub neighbours.
 //!
 //! All visits share one trait. Every method has a default, so a kernel implements only the methods
-//! that its visits call. Visits are monomorphised for the kernel: an empty default costs nothing.
-//! Weights have a method of their own, so kernels without weights never test for them.
+//! that its visits call. What a visit does with a page is compiled for each kernel, so an empty
+//! default costs nothing; what it does with requests is compiled once. Weights have a method of
+//! their own, so kernels without weights never test for them.
 
 use std::ops::Range;
 
@@ -44,7 +45,7 @@ pub trait Kernel: Sync {
     fn list(&self, _local: &mut Self::Local, _list: &List<'_>) {}
 
     /// Processes an active, non-empty list, or a piece of it, with one weight for each entry.
-    /// Pieces also end where a page of weights ends.
+    /// Pieces also end where a page of weights ends, and at changes of the log.
     fn weighted_list(&self, local: &mut Self::Local, list: &List<'_>, _weights: Weights<'_>) {
         self.list(local, list);
     }

@@ -50,6 +50,7 @@ mod schedule;
 mod serial;
 mod tasks;
 mod visit;
+mod weight_runs;
 mod workers;
 
 pub use assembled::Assembled;

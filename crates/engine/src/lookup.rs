@@ -52,7 +52,7 @@ impl Lookup<'_> {
     /// # Errors
     /// A page that cannot be read or is damaged;
     /// [`EngineError::Vertex`](crate::EngineError::Vertex) if there is no such vertex.
-    pub fn list_backwards(&mut self, v: VertexId, show: impl FnMut(&List<'_>)) -> Result<()> {
+    pub fn list_backwards(&mut self, v: VertexId, mut show: impl FnMut(&List<'_>)) -> Result<()> {
         self.engine.check_vertex(v)?;
         let pages = self.adjacency.pages_of(v);
         let mut fetcher = self.fetcher.take().unwrap_or_else(|| Fetcher::take(self.engine));
@@ -68,7 +68,7 @@ impl Lookup<'_> {
             early: Vec::new(),
             spare: &mut self.spare,
             decoded: &mut self.decoded,
-            show,
+            show: &mut show,
         };
         reads.run(&mut backwards)?;
         self.engine.check_cancel()?;
@@ -87,7 +87,7 @@ impl Lookup<'_> {
 }
 
 /// The read of one list, from its last page to its first.
-struct Backwards<'a, F> {
+struct Backwards<'a> {
     engine: &'a Engine,
     adjacency: &'a Adjacency,
     vertex: VertexId,
@@ -99,10 +99,10 @@ struct Backwards<'a, F> {
     early: Vec<(u64, Box<[u64]>)>,
     spare: &'a mut Vec<Box<[u64]>>,
     decoded: &'a mut Decoded,
-    show: F,
+    show: &'a mut dyn FnMut(&List<'_>),
 }
 
-impl<F: FnMut(&List<'_>)> Backwards<'_, F> {
+impl Backwards<'_> {
     fn physical(&self, page: u64) -> u64 {
         self.engine.graph.physical(self.adjacency.first_page() + page)
     }
@@ -115,11 +115,8 @@ impl<F: FnMut(&List<'_>)> Backwards<'_, F> {
     }
 }
 
-impl<F: FnMut(&List<'_>)> Work for Backwards<'_, F> {
-    /// The page.
-    type Load = u64;
-
-    fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next<u64>> {
+impl Work for Backwards<'_> {
+    fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next> {
         let ahead = self.engine.schedule.worker_depth() as u64;
         if self.submitted == self.first || self.due - self.submitted >= ahead {
             return Ok(Next::Nothing);

@@ -1,9 +1,10 @@
 //! Serial iteration over all lists with one page in memory, for verifiers.
 
 use cenote_device::{Buffer, read_exact};
-use cenote_store::{Direction, Graph, List, Weights};
+use cenote_store::{Direction, Graph, List, WeightColumn, WeightPlace, Weights};
 
 use crate::error::Result;
+use crate::weight_runs::parts;
 
 /// Calls `take` for every list, or piece of one, in file order on this thread. Without lists of
 /// the direction it does nothing.
@@ -29,46 +30,67 @@ pub fn for_each_weighted_list(
     let Some(column) = graph.load_weights(direction)? else {
         return for_each_list(graph, direction, |list| take(list, None));
     };
-    let page_bytes = graph.page_bytes();
-    let per_page = column.per_page() as u64;
-    let mut buffer = Buffer::new(page_bytes)?;
     let adjacency = graph.adjacency(direction).expect("the caller asked for in-edges");
-    let (mut at, mut held, mut of_page) = (0, u64::MAX, u64::MAX);
-    let mut failed = Ok(());
-    for_each_list(graph, direction, |list| {
-        if list.page != of_page {
-            of_page = list.page;
-            at = column.addresses_of(of_page - adjacency.first_page()).start;
-        }
-        let mut rest = *list;
-        while !rest.targets.is_empty() && failed.is_ok() {
-            let page = at / per_page;
-            if page != held {
-                let offset = graph.physical(column.first_page() + page) * page_bytes as u64;
-                let empty = Buffer::new(page_bytes);
-                let read = empty.and_then(|buffer| {
-                    read_exact(graph.device().as_ref(), offset, page_bytes, buffer)
-                });
-                match read.map_err(Into::into).and_then(|read| {
-                    column.parse(page, &read)?;
-                    Ok(read)
-                }) {
-                    Ok(read) => (buffer, held) = (read, page),
-                    Err(error) => {
-                        failed = Err(error);
-                        return;
-                    }
+    let mut stored = StoredWeights { graph, column, buffer: None };
+    graph.scan(direction, &mut |number, page| {
+        let runs = adjacency.weight_runs_of(number, column, &page, 0..page.entries().len())?;
+        let mut end = 0;
+        for list in page.lists() {
+            let entries = end..end + list.targets.len();
+            end = entries.end;
+            for (part, place) in parts(list, entries, &runs) {
+                match place {
+                    WeightPlace::Stored(address) => stored.pieces(part, address, &mut take)?,
+                    WeightPlace::Logged(weights) => take(&part, Some(weights)),
                 }
             }
-            let weights = column.reparse(page, &buffer);
-            let from = (at % per_page) as usize;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Weights on the device, of which the page that was read last is in memory.
+struct StoredWeights<'g> {
+    graph: &'g Graph,
+    column: &'g WeightColumn,
+    buffer: Option<(u64, Buffer)>,
+}
+
+impl StoredWeights<'_> {
+    /// Calls `take` with the pieces of a list whose weights begin at `address`.
+    fn pieces(
+        &mut self,
+        mut rest: List<'_>,
+        mut address: u64,
+        take: &mut impl FnMut(&List<'_>, Option<Weights<'_>>),
+    ) -> cenote_store::Result<()> {
+        let per_page = self.column.per_page() as u64;
+        while !rest.targets.is_empty() {
+            let page = address / per_page;
+            let bytes = match self.buffer.take().filter(|(held, _)| *held == page) {
+                Some((_, bytes)) => bytes,
+                None => self.read(page)?,
+            };
+            let weights = self.column.reparse(page, &bytes);
+            let from = (address % per_page) as usize;
             let now = rest.targets.len().min(weights.len() - from);
             let piece = List { targets: &rest.targets[..now], ..rest };
             take(&piece, Some(weights.slice(from..from + now)));
             let skip = rest.skip + now as u64;
             rest = List { skip, targets: &rest.targets[now..], ..rest };
-            at += now as u64;
+            address += now as u64;
+            self.buffer = Some((page, bytes));
         }
-    })?;
-    failed
+        Ok(())
+    }
+
+    fn read(&self, page: u64) -> cenote_store::Result<Buffer> {
+        let page_bytes = self.graph.page_bytes();
+        let offset = self.graph.physical(self.column.first_page() + page) * page_bytes as u64;
+        let device = self.graph.device().as_ref();
+        let bytes = read_exact(device, offset, page_bytes, Buffer::new(page_bytes)?)?;
+        self.column.parse(page, &bytes)?;
+        Ok(bytes)
+    }
 }

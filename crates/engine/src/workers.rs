@@ -1,5 +1,6 @@
 //! Runs a visit on all workers and records what they read.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::engine::Engine;
@@ -10,47 +11,71 @@ use crate::fetch::{Fetcher, Reads};
 /// A visit of at most this many pages runs on one worker: waking the others would cost more.
 const INLINE_PAGES_MAX: u64 = 24;
 
+/// A visit, as its records name it.
+pub(crate) struct Step {
+    pub label: String,
+    /// Vertices in the frontier, where that is known.
+    pub frontier: Option<u64>,
+    /// How many pages are visited, where that is known.
+    pub pages: Option<u64>,
+}
+
 impl Engine {
-    /// Runs `work` on every worker as one visit, and records it. `frontier`: vertices in the
-    /// frontier, `pages`: how many pages are visited, where that is known.
+    /// Runs `work` on every worker as one visit, and records it. Returns what the workers made.
     pub(crate) fn on_workers<L: Send>(
         &self,
-        label: String,
-        frontier: Option<u64>,
-        pages: Option<u64>,
+        step: Step,
         work: impl Fn(&mut Reads<'_>) -> Result<L> + Sync,
     ) -> Result<Vec<L>> {
+        let slots = (0..self.config.threads).map(|_| None);
+        let made: Mutex<Vec<Option<L>>> = Mutex::new(slots.collect());
+        self.each_worker(step, &|worker, reads| {
+            let local = work(reads)?;
+            made.lock().expect("no worker panicked")[worker] = Some(local);
+            Ok(())
+        })?;
+        let mut locals = Vec::with_capacity(self.config.threads);
+        for local in made.into_inner().expect("no worker panicked") {
+            locals.extend(local);
+        }
+        Ok(locals)
+    }
+
+    /// As [`Engine::on_workers`], with the number of the worker. Compiled once, not for each
+    /// kernel.
+    fn each_worker(
+        &self,
+        step: Step,
+        work: &(dyn Fn(usize, &mut Reads<'_>) -> Result<()> + Sync),
+    ) -> Result<()> {
         let _busy = self.begin()?;
         let started_ns = self.clock.now_ns();
         let failed = AtomicBool::new(false);
-        let part = || -> Result<(L, Counts)> {
+        let part = |worker: usize| -> Result<Counts> {
             // What look-ups of this thread have read before is not of this visit.
             let _ = cenote_store::take_run_reads();
             let mut fetcher = Fetcher::take(self);
             let mut reads = fetcher.reads(self, &failed);
-            let worked = work(&mut reads).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+            work(worker, &mut reads).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
             let mut counts = reads.counts;
             let (requests, bytes) = cenote_store::take_run_reads();
             counts.requests += requests;
             counts.bytes += bytes;
             fetcher.put_back(self);
-            Ok((worked, counts))
+            Ok(counts)
         };
-        let inline = pages.is_some_and(|pages| pages <= INLINE_PAGES_MAX);
-        let outcomes: Vec<Result<(L, Counts)>> = if inline {
-            self.workers.install(|| vec![part()])
-        } else {
-            self.workers.broadcast(|_| part())
-        };
+        let outcomes: Vec<Result<Counts>> =
+            if step.pages.is_some_and(|pages| pages <= INLINE_PAGES_MAX) {
+                self.workers.install(|| vec![part(0)])
+            } else {
+                self.workers.broadcast(|worker| part(worker.index()))
+            };
         let mut counts = Counts::default();
-        let mut locals = Vec::with_capacity(outcomes.len());
         for outcome in outcomes {
-            let (local, counted) = outcome?;
-            locals.push(local);
-            counts += counted;
+            counts += outcome?;
         }
         self.check_cancel()?;
-        self.record(label, frontier, counts, started_ns);
-        Ok(locals)
+        self.record(step.label, step.frontier, counts, started_ns);
+        Ok(())
     }
 }

@@ -31,7 +31,6 @@ mod blocks;
 mod budget;
 mod build;
 mod collect;
-mod components;
 mod config;
 mod driver;
 mod each;
@@ -55,6 +54,7 @@ mod rows;
 mod sort;
 mod spill;
 mod stored;
+mod straight;
 mod thread_rows;
 mod values;
 mod vertices;
@@ -64,17 +64,16 @@ pub mod workspace;
 pub use arrow::ArrowBatches;
 /// The crate of [`ArrowBatches`], in the version that it uses.
 pub use arrow_array;
-pub use components::{
-    Components, ComponentsConfig, EdgeDegrees, EdgeDegreesConfig, PassStats, VertexIds, components,
-    edge_degrees,
-};
 pub use config::{Format, Header, IdKind, ImportConfig, Input, InputSpec, THREADS_MAX};
-
 pub use each::{VisitEdge, for_each_edge};
 pub use edges::{Edge, EdgeId, EdgeWeight, Edges};
 pub use error::{ImportError, Result};
 pub use import::{import, import_edges, import_into};
 pub use report::{ImportReport, NoProgress, Phase, Progress};
 pub use rewrite::rewrite;
+pub use straight::{
+    Components, ComponentsConfig, EdgeDegrees, EdgeDegreesConfig, PassStats, VertexIds, components,
+    edge_degrees,
+};
 pub use vertices::Vertices;
 pub use workspace::{FileWorkspace, Workspace};

@@ -117,15 +117,26 @@ pub fn import_bytes(
     options: &ImportConfig,
     workspace: &dyn Workspace,
 ) -> Result<ImportReport, ImportError> {
-    let made = tempfile::NamedTempFile::new()
-        .and_then(|file| fs::write(file.path(), bytes).map(|()| file))
-        .map_err(|source| ImportError::Input {
-            input: "the simulation's temporary file".into(),
-            action: "write",
-            source,
-        })?;
-    let spec = InputSpec::with_format(made.path(), format);
-    import_into(&[spec], workspace, options, &NoProgress)
+    import_parts(&[(bytes, format)], options, workspace)
+}
+
+/// Imports several inputs.
+pub fn import_parts(
+    parts: &[(&[u8], Format)],
+    options: &ImportConfig,
+    workspace: &dyn Workspace,
+) -> Result<ImportReport, ImportError> {
+    let file = |bytes: &[u8]| {
+        let made = tempfile::NamedTempFile::new();
+        made.and_then(|file| fs::write(file.path(), bytes).map(|()| file)).map_err(|source| {
+            let input = "the simulation's temporary file".into();
+            ImportError::Input { input, action: "write", source }
+        })
+    };
+    let files = parts.iter().map(|(bytes, _)| file(bytes)).collect::<Result<Vec<_>, _>>()?;
+    let specs = files.iter().zip(parts);
+    let specs = specs.map(|(file, (_, format))| InputSpec::with_format(file.path(), *format));
+    import_into(&specs.collect::<Vec<_>>(), workspace, options, &NoProgress)
 }
 
 /// Opens a graph that must be whole.

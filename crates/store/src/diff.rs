@@ -256,6 +256,9 @@ impl<'g> Side<'g> {
             return Ok(false);
         }
         let Some(column) = self.column else { return Ok(true) };
+        if self.adjacency.weight_edits(page) + lists.weight_edits(twin) > 0 {
+            return Ok(false);
+        }
         let Some(others) = self.other.weights(Direction::Out) else { return Ok(false) };
         let addresses = column.addresses_of(page);
         let are_same = addresses == others.addresses_of(twin)
@@ -268,30 +271,35 @@ impl<'g> Side<'g> {
 
     fn read(&mut self, page: u64) -> Result<()> {
         let Self { graph, adjacency, column, handle, decoded, entries, .. } = self;
-        {
-            let bytes = graph.pages.pin(handle, adjacency.first_page() + page)?;
-            let view = adjacency.reparse(page, &bytes, decoded)?;
-            for list in view.lists() {
-                let owner = list.vertex;
-                let entry = |&other: &VertexId| Entry { owner, other, weight: 0 };
-                entries.extend(list.targets.iter().map(entry));
+        // Weights first: one page is pinned at a time.
+        let mut weights = Vec::new();
+        if let Some(column) = column {
+            let addresses = column.addresses_of(page);
+            for page in column.pages_of(addresses.clone()) {
+                let bytes = graph.pages.pin(handle, column.first_page() + page)?;
+                let of_page = column.reparse(page, &bytes);
+                let first = page * column.per_page() as u64;
+                let from = addresses.start.max(first) - first;
+                let to = addresses.end.min(first + of_page.len() as u64) - first;
+                let of_page = of_page.slice(from as usize..to as usize);
+                of_page.for_each_ordered(column.kind(), |weight| weights.push(weight));
             }
         }
-        let Some(column) = column else { return Ok(()) };
-        let addresses = column.addresses_of(page);
-        let count = addresses.end - addresses.start;
-        equal("number of weights of a page", count, entries.len() as u64)
+        let bytes = graph.pages.pin(handle, adjacency.first_page() + page)?;
+        let view = adjacency.reparse(page, &bytes, decoded)?;
+        for list in view.lists() {
+            let owner = list.vertex;
+            let entry = |&other: &VertexId| Entry { owner, other, weight: 0 };
+            entries.extend(list.targets.iter().map(entry));
+        }
+        if column.is_none() {
+            return Ok(());
+        }
+        adjacency.merge_weights(page, &view, &mut weights)?;
+        equal("number of weights of a page", weights.len() as u64, entries.len() as u64)
             .map_err(|fault| adjacency.fault(page, fault))?;
-        let mut rest = entries.iter_mut();
-        for page in column.pages_of(addresses.clone()) {
-            let bytes = graph.pages.pin(handle, column.first_page() + page)?;
-            let weights = column.reparse(page, &bytes);
-            let first = page * column.per_page() as u64;
-            let from = addresses.start.max(first) - first;
-            let to = addresses.end.min(first + weights.len() as u64) - first;
-            weights.slice(from as usize..to as usize).for_each_ordered(column.kind(), |weight| {
-                rest.next().expect("their number was compared").weight = weight;
-            });
+        for (entry, weight) in entries.iter_mut().zip(weights) {
+            entry.weight = weight;
         }
         Ok(())
     }

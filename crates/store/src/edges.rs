@@ -37,6 +37,7 @@ pub fn for_each_edge(
         if let Some((_, stream)) = &mut weights {
             stream.next_page(&mut batch, |_, _, _| Ok(()))?;
             let adjacency = graph.adjacency(Direction::Out).expect("it is being scanned");
+            adjacency.merge_weights(page, &view, &mut batch)?;
             let (found, expected) = (batch.len() as u64, view.entries().len() as u64);
             equal("number of weights of a page", found, expected)
                 .map_err(|fault| adjacency.fault(page, fault))?;

@@ -10,6 +10,7 @@ use cenote_pool::{Handle, PageId};
 use crate::commit::{Commit, Latest};
 use crate::degrees::DegreeReader;
 use crate::deleted::Deleted;
+use crate::delta::{WeightPlace, WeightRun};
 use crate::error::{PageError, Result, other};
 use crate::hub_neighbours::HubNeighboursSection;
 use crate::ids::Ids;
@@ -96,8 +97,8 @@ impl Graph {
             Some(SectionPages { file, section, page_bytes, salt, table })
         };
         let superblock = pending.superblock(&committed);
-        if !pending.is_empty() && !committed.has_plain_edges() {
-            let fault = other("it changes a graph with weights or repeated edges");
+        if !pending.is_empty() && !committed.logs_edges() {
+            let fault = other("it changes a graph with repeated edges");
             return Err(log_fault(&file, &committed, fault));
         }
         let of_deleted = pages(SectionKind::DeletedVertices);
@@ -435,7 +436,7 @@ impl Graph {
         for number in start..=end {
             let bytes = self.pages.pin(&handle, adjacency.first_page() + number)?;
             let mut taken = Ok(());
-            adjacency.reparse_lists(number, &bytes, &[vertex], &mut decoded, |list| {
+            adjacency.reparse_lists(number, &bytes, &[vertex], &mut decoded, &mut |list| {
                 taken = pieces.take(number, list);
             })?;
             taken?;
@@ -482,8 +483,8 @@ impl Graph {
         let mut decoded = Decoded::new();
         for number in adjacency.pages_of(vertex) {
             let bytes = self.pages.pin(handle, adjacency.first_page() + number)?;
-            let take = |list: &List<'_>| visit(list.targets);
-            adjacency.reparse_lists(number, &bytes, &[vertex], &mut decoded, take)?;
+            let mut take = |list: &List<'_>| visit(list.targets);
+            adjacency.reparse_lists(number, &bytes, &[vertex], &mut decoded, &mut take)?;
         }
         Ok(())
     }
@@ -521,20 +522,34 @@ impl Graph {
         self.pages.with_handle(|handle| {
             let (per_page, mut decoded) = (column.per_page() as u64, Decoded::new());
             for page in adjacency.pages_of(vertex) {
-                let wanted = {
+                let runs = {
                     let bytes = self.pages.pin(handle, adjacency.first_page() + page)?;
                     let view = adjacency.reparse(page, &bytes, &mut decoded)?;
                     let list = (vertex - view.first_vertex()) as usize;
-                    let first = column.addresses_of(page).start;
-                    first + view.start(list) as u64..first + view.end(list) as u64
+                    adjacency.weight_runs_of(
+                        page,
+                        column,
+                        &view,
+                        view.start(list)..view.end(list),
+                    )?
                 };
-                for page in column.pages_of(wanted.clone()) {
-                    let bytes = self.pages.pin(handle, column.first_page() + page)?;
-                    let weights = column.reparse(page, &bytes);
-                    let first = page * per_page;
-                    let within =
-                        wanted.start.max(first)..wanted.end.min(first + weights.len() as u64);
-                    out.extend(within.map(|address| weights.get((address - first) as usize)));
+                for WeightRun { entries, place } in runs {
+                    let address = match place {
+                        WeightPlace::Stored(address) => address,
+                        WeightPlace::Logged(weights) => {
+                            out.extend((0..weights.len()).map(|at| weights.get(at)));
+                            continue;
+                        }
+                    };
+                    let wanted = address..address + entries.len() as u64;
+                    for page in column.pages_of(wanted.clone()) {
+                        let bytes = self.pages.pin(handle, column.first_page() + page)?;
+                        let weights = column.reparse(page, &bytes);
+                        let first = page * per_page;
+                        let within =
+                            wanted.start.max(first)..wanted.end.min(first + weights.len() as u64);
+                        out.extend(within.map(|address| weights.get((address - first) as usize)));
+                    }
                 }
             }
             Ok(())

@@ -164,6 +164,11 @@ impl Adjacency {
         }
     }
 
+    /// The changes of runs and log, if there are any.
+    pub(crate) fn delta(&self) -> Option<&ListDelta> {
+        self.delta.as_deref()
+    }
+
     /// Whether a page is read with changes.
     pub(crate) fn is_changed(&self, page: u64, decoded: &mut Decoded) -> Result<bool> {
         Ok(self.delta_of(page, &mut decoded.room)?.is_some())
@@ -388,7 +393,7 @@ impl Adjacency {
         bytes: &[u8],
         vertices: &[VertexId],
         decoded: &mut Decoded,
-        take: impl FnMut(&List<'_>),
+        take: &mut dyn FnMut(&List<'_>),
     ) -> Result<()> {
         assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
         let mut room = std::mem::take(&mut decoded.room);
@@ -416,7 +421,7 @@ impl Adjacency {
         vertices: &[VertexId],
         delta: &PageDelta<'_>,
         decoded: &mut Decoded,
-        mut take: impl FnMut(&List<'_>),
+        take: &mut dyn FnMut(&List<'_>),
     ) -> Result<(), PageFault> {
         let mut merged = std::mem::take(&mut decoded.merged);
         let lists = vertices.chunk_by(|a, b| (*a < self.vertices) == (*b < self.vertices));
@@ -432,11 +437,11 @@ impl Adjacency {
             }
             let mut failed = Ok(());
             let expected = self.expected(page);
-            Page::reparse_lists(bytes, &expected, vertices, decoded, |list| {
-                match delta.merge_list(list, &mut merged) {
-                    Ok(list) => take(&list),
-                    Err(fault) => failed = Err(fault),
-                }
+            Page::reparse_lists(bytes, &expected, vertices, decoded, &mut |list| match delta
+                .merge_list(list, &mut merged)
+            {
+                Ok(list) => take(&list),
+                Err(fault) => failed = Err(fault),
             })?;
             failed
         });

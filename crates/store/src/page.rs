@@ -186,7 +186,7 @@ impl<'a> Page<'a> {
         expected: &Expected,
         vertices: &[VertexId],
         decoded: &mut Decoded,
-        mut take: impl FnMut(&List<'_>),
+        take: &mut dyn FnMut(&List<'_>),
     ) -> Result<(), PageFault> {
         if expected.codec == Codec::Raw || vertices.len() as u64 * 2 > expected.lists {
             let page = Page::reparse(bytes, expected, decoded)?;
@@ -201,7 +201,7 @@ impl<'a> Page<'a> {
         expected: &Expected,
         vertices: &[VertexId],
         decoded: &mut Decoded,
-        mut take: impl FnMut(&List<'_>),
+        take: &mut dyn FnMut(&List<'_>),
     ) -> Result<(), PageFault> {
         assert!(format::is_page_size(bytes.len() as u64), "a page is parsed as a whole");
         let header = PageHeader::read(bytes);

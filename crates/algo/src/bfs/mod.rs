@@ -37,6 +37,7 @@ use cenote_engine::{
     setters,
 };
 
+use crate::csr::is_worth_room;
 use crate::estimate::{Estimate, Reads, kept};
 use crate::ranks::{NO_PARENT, Parents, default_source, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, pages};
@@ -159,7 +160,7 @@ fn asks_hub_neighbours(graph: &Graph, strategy: Strategy, bfs: &BfsConfig) -> bo
 }
 
 fn loads_csr(graph: &Graph, strategy: Strategy) -> bool {
-    strategy == Strategy::Auto && csr::is_worth_room(graph)
+    strategy == Strategy::Auto && is_worth_room(graph)
 }
 
 /// The cache gives memory to the lists of a graph of few edges per vertex, if they fit.

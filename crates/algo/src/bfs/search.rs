@@ -8,11 +8,12 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use super::asynchronous::{self, Asynchronous};
-use super::csr::Csr;
+use super::csr;
 use super::hub_neighbours::BottomUpHubNeighbours;
 use super::step::{BottomUp, TopDown, joins, set};
 use super::unvisited::{Keep, Unvisited, UnvisitedPart};
 use super::{Bfs, BfsConfig, UNREACHED, asks_hub_neighbours, keeps_unvisited};
+use crate::csr::Csr;
 use crate::ranks::Parents;
 use crate::report::{Result, Run, pages};
 use crate::worklist::StepBudget;
@@ -169,7 +170,7 @@ impl<'e> Search<'e> {
         let bytes_max = self.engine.memory().scratch_bytes;
         // The frontier's own lists are still to be followed.
         self.frontier.bits().iter().for_each(|v| self.visited.remove(v));
-        let csr = Csr::load(self.engine, &self.visited, bytes_max)?;
+        let csr = csr::load(self.engine, &self.visited, bytes_max)?;
         self.frontier.bits().iter().for_each(|v| {
             self.visited.insert(v);
         });

@@ -5,16 +5,12 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Adjacency, Direction, Engine, Frontier, Graph, HugeVec, Kernel, List, VertexId,
-    Weights,
+    ActiveSet, Direction, Engine, Frontier, Graph, HugeVec, Kernel, List, VertexId, Weights,
 };
 
 use super::length::{Lengths, add_float, add_integer};
-use crate::report::Result;
-
-/// The most edges per vertex at which the lists take memory from cached pages. Networks of many
-/// steps have few edges per vertex; for social networks the cache is worth more.
-const DEGREE_MEAN_MAX: u64 = 8;
+use crate::csr::{self, Csr, entries};
+use crate::report::{AlgoError, Result};
 
 /// Vertices between two checks for cancellation.
 const CANCEL_VERTICES: u64 = 1 << 16;
@@ -22,10 +18,6 @@ const CANCEL_VERTICES: u64 = 1 << 16;
 /// Bytes of a list's entry: its target and its weight.
 fn entry_bytes(graph: &Graph) -> u64 {
     4 + graph.superblock().weights.map_or(0, |weights| weights.kind.bytes() as u64)
-}
-
-fn entries(graph: &Graph) -> u64 {
-    graph.adjacency(Direction::Out).map_or(0, Adjacency::stored_edges)
 }
 
 /// Bytes of all lists, and of the heap.
@@ -46,8 +38,7 @@ fn heap_bytes(graph: &Graph) -> u64 {
 
 /// Whether the lists should take memory from cached pages.
 pub(super) fn is_worth_room(graph: &Graph) -> bool {
-    entries(graph) <= DEGREE_MEAN_MAX * graph.vertices() as u64
-        && entries(graph) < u64::from(u32::MAX)
+    csr::is_worth_room(graph) && entries(graph) < u64::from(u32::MAX)
 }
 
 /// Weights as they are stored; a column of width 0 where edges have none.
@@ -57,44 +48,34 @@ enum Column {
     Wide(HugeVec<AtomicU64>),
 }
 
-/// Adjacency lists with weights, as compressed sparse rows.
-pub(super) struct Csr {
-    starts: HugeVec<AtomicU32>,
-    targets: HugeVec<AtomicU32>,
+/// All lists with their weights.
+pub(super) struct WeightedCsr {
+    lists: Csr,
     weights: Column,
     lengths: Lengths,
 }
 
-impl Csr {
+impl WeightedCsr {
     /// The lists of all vertices.
     pub fn load(engine: &Engine, all: &Frontier, lengths: Lengths) -> Result<Self> {
         let graph = engine.graph();
-        let starts: HugeVec<AtomicU32> = HugeVec::zeroed(graph.vertices() + 1)?;
-        let mut entries = 0u64;
-        graph.degrees(Direction::Out, &mut |first, degrees| {
-            for (start, degree) in starts[first as usize + 1..].iter().zip(degrees) {
-                entries += degree;
-                start.store(entries as u32, Ordering::Relaxed);
-            }
-        })?;
-        let len = entries as usize;
+        let Some(lists) = Csr::with_room(graph, |_| true, u64::MAX)? else {
+            let fault = "the lists are longer than the index says".to_owned();
+            return Err(AlgoError::Contradiction { file: graph.device().name(), fault });
+        };
+        let len = lists.targets.len();
         let weights = match graph.superblock().weights.map(|weights| weights.kind.bytes()) {
             None => Column::None,
             Some(4) => Column::Narrow(HugeVec::zeroed(len)?),
             Some(_) => Column::Wide(HugeVec::zeroed(len)?),
         };
-        let csr = Self { starts, targets: HugeVec::zeroed(len)?, weights, lengths };
+        let csr = Self { lists, weights, lengths };
         let (active, copy) = (ActiveSet::NotIn(all.bits()), Copy(&csr));
         match graph.is_weighted() {
             true => engine.visit_weighted("all lists", Direction::Out, active, &copy)?,
             false => engine.visit("all lists", Direction::Out, active, &copy)?,
         };
         Ok(csr)
-    }
-
-    fn range(&self, v: VertexId) -> std::ops::Range<usize> {
-        let at = |v: usize| self.starts[v].load(Ordering::Relaxed) as usize;
-        at(v as usize)..at(v as usize + 1)
     }
 
     /// The length of a path at `before`, longer by an entry.
@@ -145,8 +126,8 @@ impl Csr {
             if length > distance(v) {
                 continue;
             }
-            for entry in self.range(v) {
-                let target = self.targets[entry].load(Ordering::Relaxed);
+            for entry in self.lists.range(v) {
+                let target = self.lists.targets[entry].load(Ordering::Relaxed);
                 let sum = self.sum(length, entry);
                 if sum < distance(target) && sum <= bound_now {
                     distances[target as usize].store(sum, Ordering::Relaxed);
@@ -162,16 +143,7 @@ impl Csr {
 }
 
 /// Copies lists and weights to their places.
-struct Copy<'a>(&'a Csr);
-
-impl Copy<'_> {
-    /// The places of a piece. A wrong degree must not write beyond the list; `check` reports it.
-    fn places(&self, list: &List<'_>) -> std::ops::Range<usize> {
-        let range = self.0.range(list.vertex);
-        let start = range.end.min(range.start + list.skip as usize);
-        start..range.end.min(start + list.targets.len())
-    }
-}
+struct Copy<'a>(&'a WeightedCsr);
 
 impl Kernel for Copy<'_> {
     type Local = ();
@@ -179,14 +151,11 @@ impl Kernel for Copy<'_> {
     fn local(&self) {}
 
     fn list(&self, (): &mut (), list: &List<'_>) {
-        for (place, &target) in self.0.targets[self.places(list)].iter().zip(list.targets) {
-            place.store(target, Ordering::Relaxed);
-        }
+        self.0.lists.copy(list);
     }
 
     fn weighted_list(&self, (): &mut (), list: &List<'_>, weights: Weights<'_>) {
-        self.list(&mut (), list);
-        let places = self.places(list);
+        let places = self.0.lists.copy(list);
         let narrow = |at: usize, bits: u32| {
             if let Column::Narrow(column) = &self.0.weights {
                 column[at].store(bits, Ordering::Relaxed);

@@ -44,7 +44,7 @@ use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_i
 use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
 use crate::worklist::{StepBudget, Worklist};
 use asynchronous::Asynchronous;
-use in_memory::Csr;
+use in_memory::WeightedCsr;
 pub use length::UNREACHED;
 use length::{Lengths, OVERFLOW};
 use parents::Found;
@@ -443,7 +443,7 @@ impl<'e> Search<'e> {
         if in_memory::is_worth_room(graph)
             && engine.memory().scratch_bytes >= in_memory::bytes_for(graph)
         {
-            let csr = Csr::load(engine, &self.next, self.lengths)?;
+            let csr = WeightedCsr::load(engine, &self.next, self.lengths)?;
             let check_cancel = || Ok(engine.check_cancel()?);
             csr.search(&self.distances, active, || self.bound(), check_cancel)?;
         } else {

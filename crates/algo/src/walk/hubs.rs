@@ -91,7 +91,10 @@ fn for_each_long(
 fn parts_of(adjacency: &Adjacency, column: &WeightColumn, vertex: VertexId) -> u64 {
     let pages = adjacency.pages_of(vertex);
     let of_page = |page| {
-        let weights = column.pages_of(column.addresses_of(page));
+        let mut addresses = column.addresses_of(page);
+        // As if the entries that the log adds had addresses behind the others.
+        addresses.end += adjacency.weight_edits(page) as u64;
+        let weights = column.pages_of(addresses);
         weights.end - weights.start
     };
     pages.map(of_page).sum::<u64>()

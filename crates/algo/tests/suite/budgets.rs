@@ -4,27 +4,30 @@ use crate::plain::{Plain, Random, STRATEGIES, config};
 use cenote_algo::betweenness::BetweennessConfig;
 use cenote_algo::bfs::BfsConfig;
 use cenote_algo::cdlp::CdlpConfig;
+use cenote_algo::hyperball::HyperballConfig;
 use cenote_algo::kcore::KcoreConfig;
 use cenote_algo::pagerank::PageRankConfig;
 use cenote_algo::ppr::PprConfig;
+use cenote_algo::similar::SimilarConfig;
 use cenote_algo::sssp::SsspConfig;
 use cenote_algo::triangles::TrianglesConfig;
 use cenote_algo::walk::WalkConfig;
 use cenote_algo::{
-    AlgoError, Estimate, Result, betweenness, bfs, cdlp, degrees, dfs, kcore, lcc, mis, msf,
-    pagerank, ppr, reach, scc, sssp, triangles, walk, wcc,
+    AlgoError, Estimate, Result, betweenness, bfs, cdlp, degrees, dfs, hyperball, kcore, lcc, mis,
+    msf, pagerank, ppr, reach, scc, similar, sssp, triangles, walk, wcc,
 };
 use cenote_engine::{EngineConfig, EngineError, Graph};
 
 type Estimator = fn(&Graph, &EngineConfig) -> Result<Estimate>;
 
-const ALGORITHMS: [(&str, Estimator); 18] = [
+const ALGORITHMS: [(&str, Estimator); 21] = [
     ("betweenness", |g, c| betweenness::estimate(g, c, &BetweennessConfig::default())),
     ("bfs", |g, c| bfs::estimate(g, c, &BfsConfig::default())),
     ("cdlp", |g, c| cdlp::estimate(g, c, &CdlpConfig::default())),
     ("degrees", degrees::estimate),
     ("dfs", dfs::pseudo::estimate),
     ("dfs, lexicographic", dfs::lexicographic::estimate),
+    ("hyperball", |g, c| hyperball::estimate(g, c, &HyperballConfig::default())),
     ("kcore", |g, c| kcore::estimate(g, c, &KcoreConfig::default())),
     ("lcc", lcc::estimate),
     ("mis", mis::estimate),
@@ -33,6 +36,12 @@ const ALGORITHMS: [(&str, Estimator); 18] = [
     ("ppr", |g, c| ppr::estimate(g, c, &PprConfig::default().seeds(vec![1, 2, 3]))),
     ("reach", reach::estimate),
     ("scc", scc::estimate),
+    ("similar, pairs", |g, c| {
+        similar::estimate(g, c, &SimilarConfig::default().pairs(vec![(1, 2), (3, 4), (5, 1)]))
+    }),
+    ("similar, top", |g, c| {
+        similar::estimate(g, c, &SimilarConfig::default().sources(vec![1, 2, 3]))
+    }),
     ("sssp", |g, c| sssp::estimate(g, c, &SsspConfig::default())),
     ("triangles", |g, c| triangles::estimate(g, c, &TrianglesConfig::default())),
     ("walk", |g, c| walk::estimate(g, c, &WalkConfig::default(), None)),

@@ -13,12 +13,14 @@ use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::cdlp::{self, CdlpConfig};
 use cenote_algo::dfs::lexicographic::{self, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
+use cenote_algo::hyperball::{self, HyperballConfig};
 use cenote_algo::kcore::{self, KcoreConfig};
 use cenote_algo::mis::{self, MisConfig};
 use cenote_algo::msf::{self, Total};
 use cenote_algo::pagerank::{self, PageRankConfig};
 use cenote_algo::ppr::{self, PprConfig};
 use cenote_algo::reach::{self, ReachConfig};
+use cenote_algo::similar::{self, Measure, SimilarConfig};
 use cenote_algo::sssp::{self, SsspConfig};
 use cenote_algo::triangles::{self, TrianglesConfig};
 use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig};
@@ -228,6 +230,16 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
             LexicographicConfig::default().source(Some(case.some(1)[0])).targets(case.some(3));
         lexicographic_of(case, config)
     }),
+    ("hyperball", |case| {
+        let config = HyperballConfig::default().registers(16).seed(3).iterations(Some(5));
+        let found = hyperball::run(&case.graph, case.config(), &config)?;
+        hyperball::verify(&case.graph, &config, &found)?;
+        let mut answer = case.each(|v| found.harmonic(v).to_bits());
+        answer.extend(case.each(|v| found.closeness(v).to_bits()));
+        answer.extend(found.neighborhood.iter().map(|pairs| pairs.to_bits()));
+        answer.extend(case.top(found.top(7)));
+        Ok(answer)
+    }),
     ("kcore", |case| {
         let found = kcore::run(&case.graph, case.config(), &KcoreConfig::default())?;
         kcore::verify(&case.graph, &found)?;
@@ -286,6 +298,14 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
         answer.extend([found.components, found.largest, found.single]);
         answer.push(case.id_if(found.largest_label));
         Ok(answer)
+    }),
+    ("similar, pairs", |case| {
+        let pairs = case.some(9).into_iter().zip(case.some(5).into_iter().cycle().skip(2));
+        let config = SimilarConfig::default().measure(Measure::AdamicAdar).pairs(pairs.collect());
+        similar_of(case, &config)
+    }),
+    ("similar, top", |case| {
+        similar_of(case, &SimilarConfig::default().sources(case.some(4)).top(5))
     }),
     ("sssp", |case| sssp_of(case, SsspConfig::default().parents(true))),
     ("sssp to targets", |case| {
@@ -382,6 +402,15 @@ fn sssp_of(case: &Case, config: SsspConfig) -> Result<Vec<u64>> {
     answer.extend([found.reached, case.id(found.farthest.0), bits(found.farthest.1)]);
     config.targets.iter().for_each(|&v| answer.extend(case.path(found.path_to(v))));
     Ok(answer)
+}
+
+fn similar_of(case: &Case, config: &SimilarConfig) -> Result<Vec<u64>> {
+    let found = similar::run(&case.graph, case.config(), config)?;
+    similar::verify(&case.graph, config, &found)?;
+    let rows = found.rows.iter();
+    Ok(rows
+        .flat_map(|row| [case.id(row.source), case.id(row.target), row.score.to_bits()])
+        .collect())
 }
 
 fn walk_of(case: &Case, config: WalkConfig) -> Result<Vec<u64>> {

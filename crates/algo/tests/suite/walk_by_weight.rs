@@ -17,9 +17,9 @@ use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource, Weight, Wei
 const KINDS: [WeightType; 4] = [WeightType::F32, WeightType::F64, WeightType::U32, WeightType::I64];
 
 /// Neighbours and weights; of floating-point types in quarters, which are exact.
-type Lists = Vec<BTreeMap<u32, u64>>;
+pub type Lists = Vec<BTreeMap<u32, u64>>;
 
-fn weight(kind: WeightType, number: u64) -> Weight {
+pub fn weight(kind: WeightType, number: u64) -> Weight {
     match kind {
         WeightType::F32 => Weight::F32(number as f32 * 0.25),
         WeightType::F64 => Weight::F64(number as f64 * 0.25),
@@ -68,7 +68,7 @@ fn stored_with(
     Arc::new(Graph::open(file).unwrap())
 }
 
-fn stored(lists: &Lists, directed: bool, kind: WeightType, codec: Codec) -> Arc<Graph> {
+pub fn stored(lists: &Lists, directed: bool, kind: WeightType, codec: Codec) -> Arc<Graph> {
     stored_with(lists, directed, Some(kind), codec, |number| weight(kind, number))
 }
 

@@ -52,6 +52,7 @@ mod degrees;
 mod dfs;
 mod earlier;
 mod ends;
+mod hyperball;
 mod kcore;
 mod lcc;
 mod mis;
@@ -59,6 +60,7 @@ mod msf;
 mod pagerank;
 mod ppr;
 mod reach;
+mod similar;
 mod sssp;
 mod target;
 mod triangles;
@@ -70,6 +72,7 @@ pub use self::cdlp::{Cdlp, CdlpSummary};
 pub use self::components::{Scc, SccSummary, Wcc, WccSince, WccSummary};
 pub use self::degrees::{Degree, Degrees, DegreesSummary};
 pub use self::dfs::{DfsOrder, DfsSummary, LexicographicDfs, PseudoDfs};
+pub use self::hyperball::{Harmonic, Hyperball, HyperballSummary};
 pub use self::kcore::{Kcore, KcoreSummary, Shell};
 pub use self::lcc::{Lcc, LccSummary};
 pub use self::mis::{Mis, MisSummary};
@@ -77,6 +80,7 @@ pub use self::msf::{Msf, MsfSummary};
 pub use self::pagerank::{PageRank, PageRankSummary};
 pub use self::ppr::{Ppr, PprSummary};
 pub use self::reach::{Reach, ReachSummary};
+pub use self::similar::{Similar, SimilarSummary};
 pub use self::sssp::{Sssp, SsspSummary, TargetDistance};
 pub use self::target::Target;
 pub use self::triangles::{Triangles, TrianglesSummary};
@@ -124,6 +128,11 @@ impl Graph {
         Run::new(self, LexicographicDfs::default())
     }
 
+    /// Neighbourhood function, effective diameter and distance centralities, estimated.
+    pub fn hyperball(&self) -> Run<'_, Hyperball> {
+        Run::new(self, Hyperball::default())
+    }
+
     /// Core numbers, or the members of one k-core.
     pub fn kcore(&self) -> Run<'_, Kcore> {
         Run::new(self, Kcore::default())
@@ -162,6 +171,11 @@ impl Graph {
     /// Strongly connected components.
     pub fn scc(&self) -> Run<'_, Scc> {
         Run::new(self, Scc)
+    }
+
+    /// Similarity by common neighbours: of given pairs, or the most similar vertices of sources.
+    pub fn similar(&self) -> Run<'_, Similar> {
+        Run::new(self, Similar::default())
     }
 
     /// Shortest paths over weighted edges, from one source or several.

@@ -4,7 +4,7 @@
 //! - [`Info`]: its description
 //! - [`Neighbors`]: the lists of single vertices; [`Sample`]: samples of them, layer by layer
 //! - [`Visit`]: passes over lists in batches, for loops of the caller's own
-//! - [`Export`]: its edges; [`Diff`]: those that changed
+//! - [`Export`]: its edges; [`Diff`]: those that changed; [`Subgraph`]: those of some vertices
 
 mod export;
 mod info;
@@ -12,6 +12,7 @@ mod kind;
 mod neighbors;
 mod open;
 mod sample;
+mod subgraph;
 mod visit;
 
 use std::path::{Path, PathBuf};
@@ -34,6 +35,7 @@ pub use self::open::OpenOptions;
 use self::open::Opening;
 pub(crate) use self::sample::key_of as id_key;
 pub use self::sample::{Sample, SampleOptions, SampledLayer};
+pub use self::subgraph::{Extracted, Subgraph};
 pub use self::visit::{ListBatch, ListReader, Pass, Visit};
 use crate::drive::{DriveOptions, Warning};
 #[cfg(doc)]
@@ -294,6 +296,11 @@ impl Graph {
     /// An export of the edges.
     pub fn export(&self) -> Export<'_> {
         Export::new(self)
+    }
+
+    /// The subgraph of some vertices, or of those near them, to be written to a file.
+    pub fn subgraph(&self) -> Subgraph<'_> {
+        Subgraph::new(self)
     }
 
     /// What changed since an earlier state of the graph: a snapshot, or a graph that was opened

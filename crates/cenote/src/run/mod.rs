@@ -34,7 +34,7 @@ pub(crate) use self::stats::Stopwatch;
 pub use self::stats::{Report, Stats};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, StoredGraph};
-use crate::keys::Keys;
+use crate::keys::{Keys, PairKeys};
 use crate::memory::{MemorySize, half_of_machine, threads_default};
 use crate::output;
 pub use crate::output::table::{Column, Listed};
@@ -159,6 +159,10 @@ pub struct Job<'r> {
 impl Job<'_> {
     pub(crate) fn vertices(&self, keys: &Keys) -> Result<Vec<VertexId>> {
         keys.vertices(self.graph, self.engine.memory_bytes)
+    }
+
+    pub(crate) fn pairs(&self, keys: &PairKeys) -> Result<Vec<(VertexId, VertexId)>> {
+        keys.pairs(self.graph, self.engine.memory_bytes)
     }
 }
 

@@ -45,10 +45,12 @@ impl Kind {
             "distance" => Self::Histogram("Vertices by distance"),
             "weight" => Self::Histogram("Vertices by weight"),
             "lcc" => Self::Histogram("Vertices by clustering coefficient"),
+            "score" => Self::Histogram("Vertices by similarity"),
             "rank" => Self::Tail("Vertices by rank"),
             "betweenness" => Self::Tail("Vertices by betweenness"),
             // The degrees of the graph have a picture in every report.
             "in_degree" => Self::Tail("Vertices by in-degree"),
+            "harmonic" => Self::Tail("Vertices by harmonic centrality"),
             "core" => Self::Tail("Vertices by core number"),
             "triangles" => Self::Tail("Vertices by triangles"),
             "component" => Self::Groups("Components by size"),

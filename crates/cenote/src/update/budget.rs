@@ -33,7 +33,7 @@ impl Update {
         let own = own.saturating_add(own / 8);
         // With more memory the log may have more changes, up to its limit, and more is kept, up to
         // all pages: together half of the memory.
-        let log_max = match self.store.superblock().has_plain_edges() {
+        let log_max = match self.store.superblock().logs_edges() {
             true => (WriteLimits::default().changes * WriteLimits::CHANGE_BYTES) as u64,
             false => 0,
         };

@@ -171,7 +171,7 @@ impl UpdateOptions {
             held_bytes: held_bytes(&store, is_beside)?,
             kept_bytes: store.kept_bytes()?,
             kept_max: superblock.file_bytes().saturating_mul(2),
-            log_bytes: match superblock.has_plain_edges() {
+            log_bytes: match superblock.logs_edges() {
                 true => (changes * WriteLimits::CHANGE_BYTES) as u64,
                 false => 0,
             },

@@ -78,6 +78,7 @@ fn every_algorithm_runs_verifies_and_estimates() {
         graph.count_degrees(),
         graph.dfs(),
         graph.lexicographic_dfs().target("f"),
+        graph.hyperball(),
         graph.kcore(),
         graph.lcc(),
         graph.mis(),
@@ -86,6 +87,8 @@ fn every_algorithm_runs_verifies_and_estimates() {
         graph.ppr().seed("hub").seed("f"),
         graph.reach().target("f"),
         graph.scc(),
+        graph.similar().pair("hub", "f"),
+        graph.similar().source("f"),
         graph.sssp().target("f"),
         graph.triangles().per_vertex(true),
         graph.walk().starts(StartsAt::Random).walkers(3).steps(4),
@@ -121,6 +124,8 @@ fn no_number_makes_a_run_panic() {
         graph.dfs().threshold(u64::MAX).stacks(usize::MAX),
         graph.lexicographic_dfs(),
         graph.kcore().k(u32::MAX),
+        graph.hyperball().iterations(0).seed(u64::MAX),
+        graph.hyperball().registers(4096),
         graph.kcore().k(0),
         graph.lcc(),
         graph.mis().seed(u64::MAX),
@@ -130,6 +135,7 @@ fn no_number_makes_a_run_panic() {
         graph.ppr().tolerance(1e-12).top_k(1),
         graph.reach().target("f"),
         graph.scc(),
+        graph.similar().top(u32::MAX),
         graph.sssp().delta(f64::MIN_POSITIVE),
         graph.sssp().delta(f64::MAX),
         graph.triangles().per_vertex(true),
@@ -138,6 +144,12 @@ fn no_number_makes_a_run_panic() {
         graph.walk().p(1e-3).q(1e3).walkers(3).seed(u64::MAX),
         graph.wcc(),
     );
+}
+
+#[test]
+fn numbers_that_make_no_sense_are_refused() {
+    let (_folder, path) = stored(EDGES);
+    let graph = Graph::open(&path).unwrap();
     macro_rules! refused {
         ($($run:expr),* $(,)?) => {$(
             let error = $run.memory("64MiB").run().unwrap_err();

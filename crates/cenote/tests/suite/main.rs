@@ -15,6 +15,7 @@ mod library;
 mod sample;
 mod since;
 mod snapshots;
+mod subgraph;
 mod tiers;
 mod update;
 mod vertices;

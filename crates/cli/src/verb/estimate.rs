@@ -9,8 +9,8 @@ use crate::output::{self, count, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
 use crate::verb::run::{
-    Params, betweenness, bfs, cdlp, components, degrees, dfs, kcore, lcc, mis, msf, pagerank, ppr,
-    reach, sssp, triangles, walk,
+    Params, betweenness, bfs, cdlp, components, degrees, dfs, hyperball, kcore, lcc, mis, msf,
+    pagerank, ppr, reach, similar, sssp, triangles, walk,
 };
 
 /// Estimate the memory and the bytes that a run needs
@@ -41,6 +41,9 @@ enum Algorithm {
     /// Depth-first search
     #[command(after_help = dfs::ESTIMATE_EXAMPLES)]
     Dfs(EstimateOf<dfs::Params>),
+    /// Neighbourhood function and distance centralities
+    #[command(after_help = hyperball::ESTIMATE_EXAMPLES)]
+    Hyperball(EstimateOf<hyperball::Params>),
     /// Core numbers, or the members of one k-core
     #[command(after_help = kcore::ESTIMATE_EXAMPLES)]
     Kcore(EstimateOf<kcore::Params>),
@@ -65,6 +68,9 @@ enum Algorithm {
     /// Strongly connected components
     #[command(after_help = components::SCC_ESTIMATE_EXAMPLES)]
     Scc(EstimateOf<components::Strong>),
+    /// Similarity by common neighbours
+    #[command(after_help = similar::ESTIMATE_EXAMPLES)]
+    Similar(EstimateOf<similar::Params>),
     /// Triangles
     #[command(after_help = triangles::ESTIMATE_EXAMPLES)]
     Triangles(EstimateOf<triangles::Params>),
@@ -99,6 +105,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
             dfs::Order::Pseudo => args.estimate(&dfs::Pseudo(&args.params)),
             dfs::Order::Lexicographic => args.estimate(&dfs::Lexicographic(&args.params)),
         },
+        Algorithm::Hyperball(args) => args.estimate(&args.params),
         Algorithm::Kcore(args) => args.estimate(&args.params),
         Algorithm::Lcc(args) => args.estimate(&args.params),
         Algorithm::Mis(args) => args.estimate(&args.params),
@@ -107,6 +114,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Algorithm::Ppr(args) => args.estimate(&args.params),
         Algorithm::Reach(args) => args.estimate(&args.params),
         Algorithm::Scc(args) => args.estimate(&args.params),
+        Algorithm::Similar(args) => args.estimate(&args.params),
         Algorithm::Triangles(args) => args.estimate(&args.params),
         Algorithm::Walk(args) => args.estimate(&args.params),
         Algorithm::Sssp(args) => args.estimate(&args.params),

@@ -14,6 +14,7 @@
 //! - [`estimate`]: estimate the memory and reads of a run
 //! - [`neighbors`]: print the lists of vertices
 //! - [`export`]: write the edges
+//! - [`subgraph`]: write the edges between some vertices
 //! - [`diff`]: print the edges that changed since a snapshot
 //! - [`pool`]: replay page loads through the buffer pool
 //! - [`tier`]: graphs over several tiers: status, migration, replays
@@ -40,6 +41,7 @@ mod replay_report;
 mod replays;
 mod run;
 mod snapshot;
+mod subgraph;
 mod tier;
 mod update;
 
@@ -72,6 +74,7 @@ pub enum Verb {
     Estimate(estimate::Args),
     Neighbors(neighbors::Args),
     Export(export::Args),
+    Subgraph(subgraph::Args),
     Diff(diff::Args),
     Pool(pool::Args),
     Tier(tier::Args),
@@ -97,6 +100,7 @@ impl Verb {
             Self::Estimate(args) => estimate::run(args),
             Self::Neighbors(args) => neighbors::run(args),
             Self::Export(args) => export::run(args),
+            Self::Subgraph(args) => subgraph::run(args),
             Self::Diff(args) => diff::run(args),
             Self::Pool(args) => pool::run(args),
             Self::Tier(args) => tier::run(args),

@@ -13,12 +13,13 @@ const PROGRAM_BYTES: u64 = 32 << 20;
 const MORE_BYTES: u64 = 8 << 20;
 
 /// Runs of every algorithm, the budget in MiB first. S and T are vertices.
-const RUNS: [&str; 17] = [
+const RUNS: [&str; 19] = [
     "16 betweenness --source S",
     "8 bfs --source S",
     "16 cdlp",
     "8 degrees",
     "8 dfs --source S",
+    "16 hyperball",
     "16 kcore",
     "16 lcc",
     "8 mis",
@@ -27,6 +28,7 @@ const RUNS: [&str; 17] = [
     "32 ppr --seed S --seed T --tolerance 1e-4",
     "8 reach --source S --target T",
     "16 scc",
+    "16 similar --source S --source T",
     "12 sssp --source S",
     "16 triangles",
     "8 walk --per-vertex 1 --steps 5",

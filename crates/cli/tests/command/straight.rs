@@ -127,14 +127,19 @@ fn degrees_of_edges_want_to_know_that_repeated_edges_count() {
     assert!(!bench.path("x.csv").exists());
 }
 
-#[test]
-fn degrees_keep_to_their_memory() {
-    let bench = Bench::new();
+/// `wide.u64`: 400,000 edges, each from an id anywhere in 64 bits to a small one.
+fn write_wide_ids(bench: &Bench) {
     let pairs: Vec<u8> = (0..400_000u64)
         .flat_map(|i| [i.wrapping_mul(0x9e37_79b9_7f4a_7c15), i].map(u64::to_le_bytes))
         .flatten()
         .collect();
     fs::write(bench.path("wide.u64"), pairs).unwrap();
+}
+
+#[test]
+fn degrees_keep_to_their_memory() {
+    let bench = Bench::new();
+    write_wide_ids(&bench);
     for directed in ["", "--directed"] {
         let run = format!("run degrees wide.u64 --keep-duplicates {directed} --threads 1");
         let message = bench.fail(&format!("{run} --memory 6MiB"));
@@ -212,11 +217,7 @@ fn graphs_and_edges_are_told_apart_by_their_contents() {
 #[test]
 fn vertices_beyond_the_memory_are_counted_in_the_error() {
     let bench = Bench::new();
-    let pairs: Vec<u8> = (0..400_000u64)
-        .flat_map(|i| [i.wrapping_mul(0x9e37_79b9_7f4a_7c15), i].map(u64::to_le_bytes))
-        .flatten()
-        .collect();
-    fs::write(bench.path("wide.u64"), pairs).unwrap();
+    write_wide_ids(&bench);
     let names: String = (0..100_000).map(|i| format!("name {i}, name {}\n", i / 2)).collect();
     fs::write(bench.path("names.csv"), names).unwrap();
     for (args, most) in [("wide.u64", 40), ("names.csv --header no", 20)] {

@@ -10,6 +10,7 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
+use cenote_device::Slab;
 use cenote_pool::Handle;
 use cenote_pool::scan::Extent;
 use cenote_store::{Adjacency, Decoded, List, Page, VertexId};
@@ -116,7 +117,7 @@ struct CurrentPage {
 }
 
 /// A stack whose request is in flight, and the pages that were taken for it, ascending.
-pub(super) struct Load {
+struct Load {
     stack: Stack,
     /// First page and number of pages.
     extent: (u64, u64),
@@ -146,6 +147,8 @@ pub(super) struct Worker<'w, 'f, K: Kernel> {
     targets: Vec<u32>,
     scratch: Vec<u32>,
     decoded: Decoded,
+    /// Requests in flight.
+    loads: Slab<Load>,
 }
 
 impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
@@ -166,6 +169,7 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
             targets: Vec::new(),
             scratch: Vec::new(),
             decoded: Decoded::new(),
+            loads: Slab::with_capacity(0),
         }
     }
 
@@ -202,7 +206,7 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
     }
 
     /// The request for a taken page and, as an extent, other active pages nearby.
-    fn request(&mut self, page: u64, stack: Stack) -> Next<Load> {
+    fn request(&mut self, page: u64, stack: Stack) -> Next {
         let shared = self.shared;
         let (extent, taken) = if self.single {
             ((page, 1), vec![page])
@@ -218,7 +222,8 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
         };
         let active = taken.len() as u64;
         let (first_page, pages) = (self.plan.physical(extent.0), extent.1);
-        Next::Read(Extent { first_page, pages, load: Load { stack, extent, taken } }, active)
+        let load = self.loads.insert(Load { stack, extent, taken });
+        Next::Read(Extent { first_page, pages, load }, active)
     }
 
     /// The first page and the number of pages of the best extent around an active page.
@@ -345,11 +350,11 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
 }
 
 impl<K: Kernel> Work for Worker<'_, '_, K> {
-    type Load = Load;
+    fn processes_arrived_first(&self) -> bool {
+        true
+    }
 
-    const ARRIVED_FIRST: bool = true;
-
-    fn next(&mut self, busy: bool, counts: &mut Counts) -> Result<Next<Load>> {
+    fn next(&mut self, busy: bool, counts: &mut Counts) -> Result<Next> {
         let Some(stack) = self.own.next(busy) else { return Ok(Next::Nothing) };
         match self.advance(stack, counts)? {
             Advanced::Needs(page, stack) => return Ok(self.request(page, stack)),
@@ -359,7 +364,8 @@ impl<K: Kernel> Work for Worker<'_, '_, K> {
         Ok(Next::Again)
     }
 
-    fn arrived(&mut self, mut load: Load, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
+    fn arrived(&mut self, load: u64, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
+        let mut load = self.loads.remove(load);
         let mut stack = std::mem::take(&mut load.stack);
         self.work_extent(&load, &mut stack, pages)?;
         self.settle(stack);

@@ -103,22 +103,21 @@ impl<'w, K: Kernel> Worker<'w, K> {
 }
 
 impl<K: Kernel> Work for Worker<'_, K> {
-    type Load = usize;
-
-    fn next(&mut self, busy: bool, _: &mut Counts) -> Result<Next<usize>> {
-        Ok(self.next_slot(busy).map_or(Next::Nothing, |load| {
-            let first_page = self.plan.physical(self.list_reads[load].page);
-            Next::Read(Extent { first_page, pages: 1, load }, 1)
+    fn next(&mut self, busy: bool, _: &mut Counts) -> Result<Next> {
+        Ok(self.next_slot(busy).map_or(Next::Nothing, |slot| {
+            let first_page = self.plan.physical(self.list_reads[slot].page);
+            Next::Read(Extent { first_page, pages: 1, load: slot as u64 }, 1)
         }))
     }
 
-    fn arrived(&mut self, slot: usize, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
+    fn arrived(&mut self, slot: u64, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
         let (kernel, local, next) = (self.plan.kernel, &mut self.local, &mut self.next);
-        let take = |list: &List<'_>| kernel.expand(local, list, next);
+        let mut take = |list: &List<'_>| kernel.expand(local, list, next);
+        let slot = slot as usize;
         let read = &mut self.list_reads[slot];
         let (page, vertices) = (read.page, [read.vertex]);
         let bytes = pages.page(self.plan.physical(page));
-        self.plan.adjacency.reparse_lists(page, bytes, &vertices, &mut self.decoded, take)?;
+        self.plan.adjacency.reparse_lists(page, bytes, &vertices, &mut self.decoded, &mut take)?;
         self.next.drain(..).for_each(|v| self.shared.push(v, &mut read.stack));
         if read.page < read.last {
             read.page += 1;

@@ -32,6 +32,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::fetch::{Reads, Work};
 use crate::kernel::Kernel;
+use crate::workers::Step;
 use flags::Flags;
 use queue::{EndsOthers, WorkQueue};
 use residual::Residual;
@@ -108,17 +109,18 @@ impl Engine {
         let stacks = how.stacks.unwrap_or(self.schedule.depth * per_request);
         let plan = Plan { engine: self, adjacency, kernel, how };
         let workers = self.config.threads;
+        let step = Step { label: label.into(), frontier: None, pages: None };
         if self.config.strategy == Strategy::Vertex {
             let (shared, first) = by_vertex::Shared::new(&plan, sources)?;
             let queue = WorkQueue::new(workers, stacks, first);
-            return self.on_workers(label.into(), None, None, |reads| {
+            return self.on_workers(step, |reads| {
                 let worker = by_vertex::Worker::new(&plan, &shared, &queue);
                 Ok(run(&queue, reads, worker)?.local)
             });
         }
         let (shared, first) = by_page::Shared::new(&plan, sources)?;
         let queue = WorkQueue::new(workers, stacks, first);
-        self.on_workers(label.into(), None, None, |reads| {
+        self.on_workers(step, |reads| {
             let worker = by_page::Worker::new(&plan, &shared, &queue, reads);
             Ok(run(&queue, reads, worker)?.local)
         })

@@ -2,20 +2,21 @@
 //! for which several vertices of a worker wait is submitted once.
 
 use cenote_pool::scan::Extent;
-use cenote_store::{Decoded, VertexId};
+use cenote_store::{Decoded, List, VertexId};
 use rustc_hash::FxHashMap;
 
 use super::Visit;
-use super::dispatch::{Dispatch, Fetched, Plain};
 use crate::error::Result;
 use crate::explain::Counts;
 use crate::fetch::{Next, Pages, Reads, Work};
-use crate::kernel::Kernel;
+use crate::frontier::ActiveSet;
 use crate::tasks::PageTask;
 
-pub(super) struct ByVertex<'v, K: Kernel> {
-    visit: &'v Visit<'v, Plain<'v, K>>,
-    local: K::Local,
+struct ByVertex<'v> {
+    visit: &'v Visit<'v>,
+    active: ActiveSet<'v>,
+    /// Takes the lists.
+    take: &'v mut dyn FnMut(&List<'_>),
     decoded: Decoded,
     tasks: std::vec::IntoIter<PageTask>,
     /// The current page, and its active vertices that do not wait for it yet, in reverse order.
@@ -24,28 +25,32 @@ pub(super) struct ByVertex<'v, K: Kernel> {
     waiting: FxHashMap<u64, Vec<VertexId>>,
 }
 
-impl<'v, K: Kernel> ByVertex<'v, K> {
-    pub fn new(visit: &'v Visit<'v, Plain<'v, K>>, reads: &mut Reads<'_>) -> Self {
-        Self {
-            visit,
-            local: visit.dispatch.local(),
-            decoded: std::mem::take(reads.decoded),
-            tasks: Vec::new().into_iter(),
-            page: 0,
-            vertices: Vec::new(),
-            waiting: FxHashMap::default(),
-        }
-    }
+/// Passes the active lists to `take`, those of one worker.
+pub(super) fn run(
+    visit: &Visit<'_>,
+    active: ActiveSet<'_>,
+    take: &mut dyn FnMut(&List<'_>),
+    reads: &mut Reads<'_>,
+) -> Result<()> {
+    let mut work = ByVertex {
+        visit,
+        active,
+        take,
+        decoded: std::mem::take(reads.decoded),
+        tasks: Vec::new().into_iter(),
+        page: 0,
+        vertices: Vec::new(),
+        waiting: FxHashMap::default(),
+    };
+    reads.run(&mut work)?;
+    *reads.decoded = work.decoded;
+    Ok(())
+}
 
-    /// Returns the decode buffer to `reads`, and the local.
-    pub fn finish(self, reads: &mut Reads<'_>) -> K::Local {
-        *reads.decoded = self.decoded;
-        self.local
-    }
-
+impl ByVertex<'_> {
     /// The next vertex that needs [`ByVertex::page`].
     fn next_vertex(&mut self) -> Option<VertexId> {
-        let Visit { adjacency, source, dispatch, .. } = self.visit;
+        let Visit { adjacency, source, .. } = self.visit;
         loop {
             if let Some(v) = self.vertices.pop() {
                 return Some(v);
@@ -59,28 +64,30 @@ impl<'v, K: Kernel> ByVertex<'v, K> {
                 continue;
             };
             self.page = task.page;
-            match dispatch.active.list() {
+            match self.active.list() {
                 Some(list) => {
                     let listed = &list[task.from as usize..task.to as usize];
                     self.vertices.extend(listed.iter().rev());
                 }
                 None => {
                     let there = adjacency.vertices_in(task.page).rev();
-                    self.vertices.extend(there.filter(|&v| dispatch.active.contains(v)));
+                    self.vertices.extend(there.filter(|&v| self.active.contains(v)));
                 }
             }
         }
     }
 }
 
-impl<K: Kernel> Work for ByVertex<'_, K> {
-    /// The page.
-    type Load = u64;
+impl Work for ByVertex<'_> {
+    fn processes_arrived_first(&self) -> bool {
+        true
+    }
 
-    const ARRIVED_FIRST: bool = true;
-    const SUBMITTED_MAX: usize = 1;
+    fn submitted_max(&self) -> usize {
+        1
+    }
 
-    fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next<u64>> {
+    fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next> {
         while let Some(v) = self.next_vertex() {
             if let Some(vertices) = self.waiting.get_mut(&self.page) {
                 vertices.push(v);
@@ -94,11 +101,9 @@ impl<K: Kernel> Work for ByVertex<'_, K> {
     }
 
     fn arrived(&mut self, page: u64, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
-        let Visit { adjacency, dispatch, .. } = self.visit;
         let vertices = self.waiting.remove(&page).expect("a vertex waits for the page");
         let bytes = pages.page(self.visit.physical(page));
-        let task = PageTask { page, from: 0, to: 0 };
-        let fetched = Fetched { adjacency, bytes, task };
-        dispatch.lists(&mut self.local, fetched, &vertices, &mut self.decoded)
+        let adjacency = self.visit.adjacency;
+        Ok(adjacency.reparse_lists(page, bytes, &vertices, &mut self.decoded, self.take)?)
     }
 }

@@ -15,7 +15,7 @@ pub(crate) trait Copies: Default {
     /// The most bytes that the copies of a page take.
     fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64;
 
-    /// The addresses of the missing weights, as non-empty ranges.
+    /// The addresses of the weights that are on the device, as non-empty ranges.
     fn addresses(&self) -> impl Iterator<Item = Range<u64>>;
 
     /// Sorts the copies by address, which need not be the order of their pages.
@@ -46,6 +46,12 @@ impl Copies for () {
     }
 
     fn sort(&mut self) {}
+}
+
+/// The most entries of a page of lists: those of the page, and those that the log adds.
+pub(super) fn entries_max(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
+    let addresses = column.addresses_of(page);
+    addresses.end - addresses.start + adjacency.weight_edits(page) as u64
 }
 
 /// The most bytes that the copies of some pages take: twice their length, as vectors double.

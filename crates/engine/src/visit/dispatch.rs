@@ -1,6 +1,6 @@
 //! Dispatch of pages: to a kernel at once ([`Plain`]), or to copies that wait for their weights.
 
-use cenote_store::{Adjacency, Decoded, List, VertexId, Weights};
+use cenote_store::{Adjacency, Decoded, List, Weights};
 
 use super::copies::Copies;
 use crate::error::Result;
@@ -16,76 +16,66 @@ pub(crate) struct Fetched<'a> {
     pub task: PageTask,
 }
 
-/// Dispatches the pages of one visit.
-pub(crate) trait Dispatch: Sync {
-    type Local: Send;
-    type Copies: Copies;
+/// Gives weights of a list, from address `first` on, to its kernel.
+pub(crate) type Give<'a> = dyn FnMut(u64, Weights<'_>) + 'a;
 
-    fn local(&self) -> Self::Local;
+/// Called with a list, the address of its first entry, and what takes its weights: whether all of
+/// them are in memory and have been given.
+pub(crate) type Now<'a> = dyn FnMut(&List<'_>, u64, &mut Give<'_>) -> bool + 'a;
 
+/// Passes the pages of a visit to the kernel, for one worker. Visits see it behind a pointer, so
+/// that they are compiled once, not for each kernel.
+pub(crate) trait Dispatch<C: Copies> {
     /// Dispatches a page of lists. With weights, it copies lists or pages that need weights, unless
-    /// `now`, called with a list and the address of its first entry, has dispatched the list.
+    /// `now` has given a list its weights.
     fn page(
-        &self,
-        local: &mut Self::Local,
+        &mut self,
         page: Fetched<'_>,
         decoded: &mut Decoded,
-        copies: &mut Self::Copies,
-        now: impl FnMut(&mut Self::Local, &List<'_>, u64) -> bool,
+        copies: &mut C,
+        now: &mut Now<'_>,
     ) -> Result<()>;
 
-    /// Dispatches the part of a list at `address` that has weights among those from `first` on.
-    fn list(&self, _: &mut Self::Local, _: &List<'_>, _address: u64, _first: u64, _: Weights<'_>) {}
-
     /// Gives weights, from address `first` on, to the copies that wait for them.
-    fn weights(&self, _: &mut Self::Local, _: &mut Self::Copies, _first: u64, _: Weights<'_>) {}
+    fn weights(&mut self, _: &mut C, _first: u64, _: Weights<'_>) {}
 }
 
 /// A visit without weights.
-pub(crate) struct Plain<'a, K> {
-    pub active: ActiveSet<'a>,
-    pub kernel: &'a K,
+pub(crate) struct Plain<'a, K: Kernel> {
+    active: ActiveSet<'a>,
+    kernel: &'a K,
+    pub local: K::Local,
 }
 
-impl<K: Kernel> Plain<'_, K> {
-    /// Passes the lists of some vertices on a page to the kernel.
-    pub fn lists(
-        &self,
-        local: &mut K::Local,
-        page: Fetched<'_>,
-        vertices: &[VertexId],
-        decoded: &mut Decoded,
-    ) -> Result<()> {
-        let take = |list: &List<'_>| self.kernel.list(local, list);
-        let Fetched { adjacency, bytes, task } = page;
-        Ok(adjacency.reparse_lists(task.page, bytes, vertices, decoded, take)?)
+impl<'a, K: Kernel> Plain<'a, K> {
+    pub fn new(active: ActiveSet<'a>, kernel: &'a K) -> Self {
+        Self { active, kernel, local: kernel.local() }
+    }
+
+    /// Passes a list to the kernel.
+    pub fn list(&mut self, list: &List<'_>) {
+        self.kernel.list(&mut self.local, list);
     }
 }
 
-impl<K: Kernel> Dispatch for Plain<'_, K> {
-    type Local = K::Local;
-    type Copies = ();
-
-    fn local(&self) -> K::Local {
-        self.kernel.local()
-    }
-
+impl<K: Kernel> Dispatch<()> for Plain<'_, K> {
     fn page(
-        &self,
-        local: &mut K::Local,
+        &mut self,
         page: Fetched<'_>,
         decoded: &mut Decoded,
         (): &mut (),
-        _: impl FnMut(&mut K::Local, &List<'_>, u64) -> bool,
+        _: &mut Now<'_>,
     ) -> Result<()> {
         let Fetched { adjacency, bytes, task } = page;
-        if let Some(list) = self.active.list() {
+        let active = self.active;
+        if let Some(list) = active.list() {
             let vertices = &list[task.from as usize..task.to as usize];
-            return self.lists(local, page, vertices, decoded);
+            let mut take = |list: &List<'_>| self.list(list);
+            return Ok(adjacency.reparse_lists(task.page, bytes, vertices, decoded, &mut take)?);
         }
         let page = adjacency.reparse(task.page, bytes, decoded)?;
-        let purpose = Purpose { active: self.active, task, weights: None };
-        self.kernel.page(local, &page, &purpose);
+        let purpose = Purpose { active, task, weights: None };
+        self.kernel.page(&mut self.local, &page, &purpose);
         Ok(())
     }
 }

@@ -3,13 +3,14 @@
 
 use std::collections::VecDeque;
 
+use cenote_device::Slab;
 use cenote_pool::scan::Extent;
 use cenote_pool::{Handle, PageRef};
 use cenote_store::{Decoded, List, WeightColumn};
 
 use super::Visit;
 use super::copies::{Copies, Waiting, cost_of, groups};
-use super::dispatch::{Dispatch, Fetched};
+use super::dispatch::{Dispatch, Fetched, Give};
 use crate::error::Result;
 use crate::explain::Counts;
 use crate::fetch::{Next, Pages, Reads, Work};
@@ -20,7 +21,7 @@ use crate::tasks::PageTask;
 const READY_MAX: u64 = 512;
 
 /// The purpose of an extent.
-pub(super) struct Load {
+struct Load {
     /// For pages of weights, the slot of the copies that wait for them; None for pages of lists.
     copies: Option<u64>,
     tasks: Vec<PageTask>,
@@ -28,12 +29,24 @@ pub(super) struct Load {
     cost: u64,
 }
 
-pub(super) struct Flow<'v, 'f, D: Dispatch> {
-    visit: &'v Visit<'v, D>,
+/// Dispatches the lists of a visit, those of one worker.
+pub(super) fn run<C: Copies>(
+    visit: &Visit<'_>,
+    dispatch: &mut dyn Dispatch<C>,
+    reads: &mut Reads<'_>,
+) -> Result<()> {
+    let mut flow = Flow::new(visit, dispatch, reads);
+    reads.run(&mut flow)?;
+    *reads.decoded = flow.decoded;
+    Ok(())
+}
+
+struct Flow<'v, 'f, C: Copies> {
+    visit: &'v Visit<'v>,
+    dispatch: &'v mut dyn Dispatch<C>,
     /// For pages in memory, where extents are read.
     resident: Option<&'f Handle>,
     single: bool,
-    local: D::Local,
     decoded: Decoded,
     lists: VecDeque<Extent<Load>>,
     weights: VecDeque<Extent<Load>>,
@@ -41,7 +54,9 @@ pub(super) struct Flow<'v, 'f, D: Dispatch> {
     ready: VecDeque<(PageTask, PageRef<'f>)>,
     ready_max: usize,
     exhausted: bool,
-    copies: Waiting<D::Copies>,
+    /// Requests in flight.
+    loads: Slab<Load>,
+    copies: Waiting<C>,
     tasks: Vec<PageTask>,
     missing: Vec<PageTask>,
     /// Empty task lists for reuse.
@@ -51,21 +66,22 @@ pub(super) struct Flow<'v, 'f, D: Dispatch> {
     processed: bool,
 }
 
-impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
-    pub fn new(visit: &'v Visit<'v, D>, reads: &mut Reads<'f>) -> Self {
+impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
+    fn new(visit: &'v Visit<'v>, dispatch: &'v mut dyn Dispatch<C>, reads: &mut Reads<'f>) -> Self {
         let workers = visit.engine.config.threads as u64;
         let share = visit.source.listed().unwrap_or(u64::MAX) / workers;
         Self {
             visit,
+            dispatch,
             resident: reads.resident(),
             single: reads.is_single(),
-            local: visit.dispatch.local(),
             decoded: std::mem::take(reads.decoded),
             lists: VecDeque::new(),
             weights: VecDeque::new(),
             ready: VecDeque::new(),
             ready_max: (share / 2).clamp(1, READY_MAX) as usize,
             exhausted: false,
+            loads: Slab::with_capacity(0),
             copies: Waiting::new(),
             tasks: Vec::new(),
             missing: Vec::new(),
@@ -74,18 +90,12 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
         }
     }
 
-    /// Returns the decode buffer to `reads`, and the local.
-    pub fn finish(self, reads: &mut Reads<'f>) -> D::Local {
-        *reads.decoded = self.decoded;
-        self.local
-    }
-
     fn column(&self) -> &'v WeightColumn {
         self.visit.column.expect("only visits with weights have copies")
     }
 
     fn has_room_for_copies(&self) -> bool {
-        !D::Copies::WAIT || self.copies.cost < self.visit.copies_max
+        !C::WAIT || self.copies.cost < self.visit.copies_max
     }
 
     /// Takes chunks of active pages until there is work.
@@ -107,9 +117,9 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
             }
         }
         let missing = std::mem::take(&mut self.missing);
-        if D::Copies::WAIT {
+        if C::WAIT {
             let column = self.column();
-            for group in groups::<D::Copies>(adjacency, column, &missing, *copies_max) {
+            for group in groups::<C>(adjacency, column, &missing, *copies_max) {
                 self.plan(group, adjacency.first_page(), None);
             }
         } else {
@@ -128,7 +138,7 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
             let mut tasks = self.spare.pop().unwrap_or_default();
             tasks.extend_from_slice(own);
             let cost = match (copies, column) {
-                (None, Some(column)) => cost_of::<D::Copies>(adjacency, column, own),
+                (None, Some(column)) => cost_of::<C>(adjacency, column, own),
                 _ => 0,
             };
             into.push_back(Extent { first_page, pages, load: Load { copies, tasks, cost } });
@@ -144,8 +154,8 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
         pages: &Pages<'_>,
         counts: &mut Counts,
     ) -> Result<()> {
-        let Visit { adjacency, dispatch, .. } = self.visit;
-        let mut copies = D::Copies::default();
+        let adjacency = self.visit.adjacency;
+        let mut copies = C::default();
         for &task in tasks {
             let physical = self.visit.physical(task.page);
             let bytes = pages.page(physical);
@@ -153,8 +163,8 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
                 adjacency.verify(task.page, bytes)?;
             }
             let page = Fetched { adjacency, bytes, task };
-            let never = |_: &mut D::Local, _: &List<'_>, _| false;
-            dispatch.page(&mut self.local, page, &mut self.decoded, &mut copies, never)?;
+            let never = &mut |_: &List<'_>, _: u64, _: &mut Give<'_>| false;
+            self.dispatch.page(page, &mut self.decoded, &mut copies, never)?;
             self.keep(physical, task.page, bytes);
         }
         self.submit_weights(copies, cost, counts);
@@ -173,7 +183,7 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
             };
             let first = task.page * column.per_page() as u64;
             let copies = self.copies.get_mut(place);
-            self.visit.dispatch.weights(&mut self.local, copies, first, weights);
+            self.dispatch.weights(copies, first, weights);
             self.keep(physical, self.visit.adjacency.pages() + task.page, bytes);
         }
         self.copies.part_done(place);
@@ -188,11 +198,11 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
     }
 
     /// Gives copies their weights in memory, and plans the requests for the others.
-    fn submit_weights(&mut self, mut copies: D::Copies, cost: u64, counts: &mut Counts) {
-        if !D::Copies::WAIT {
+    fn submit_weights(&mut self, mut copies: C, cost: u64, counts: &mut Counts) {
+        if !C::WAIT {
             return;
         }
-        let Visit { engine, dispatch, .. } = self.visit;
+        let engine = self.visit.engine;
         let column = self.column();
         let mut missing = Vec::new();
         for place in copies.weight_pages(column) {
@@ -202,7 +212,7 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
                     counts.pages_cached += 1;
                     let weights = column.reparse(place, &page);
                     let first = place * column.per_page() as u64;
-                    dispatch.weights(&mut self.local, &mut copies, first, weights);
+                    self.dispatch.weights(&mut copies, first, weights);
                 }
                 None => missing.push(PageTask { page: place, from: 0, to: 0 }),
             }
@@ -217,17 +227,22 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
     }
 }
 
-impl<D: Dispatch> Work for Flow<'_, '_, D> {
-    type Load = Load;
+impl<C: Copies> Flow<'_, '_, C> {
+    fn read(&mut self, extent: Extent<Load>) -> Next {
+        let Extent { first_page, pages, load } = extent;
+        let active = load.tasks.len() as u64;
+        Next::Read(Extent { first_page, pages, load: self.loads.insert(load) }, active)
+    }
+}
 
-    fn next(&mut self, busy: bool, _: &mut Counts) -> Result<Next<Load>> {
+impl<C: Copies> Work for Flow<'_, '_, C> {
+    fn next(&mut self, busy: bool, _: &mut Counts) -> Result<Next> {
         if !busy || std::mem::take(&mut self.processed) {
             self.fill();
         }
         // Weights first, because copies wait for them.
         if let Some(extent) = self.weights.pop_front() {
-            let active = extent.load.tasks.len() as u64;
-            return Ok(Next::Read(extent, active));
+            return Ok(self.read(extent));
         }
         let Some(next) = self.lists.front() else { return Ok(Next::Nothing) };
         let cost = next.load.cost;
@@ -236,12 +251,11 @@ impl<D: Dispatch> Work for Flow<'_, '_, D> {
         }
         self.copies.cost += cost;
         let extent = self.lists.pop_front().expect("it was just looked at");
-        let active = extent.load.tasks.len() as u64;
-        Ok(Next::Read(extent, active))
+        Ok(self.read(extent))
     }
 
-    fn arrived(&mut self, load: Load, pages: &Pages<'_>, counts: &mut Counts) -> Result<()> {
-        let Load { copies, mut tasks, cost } = load;
+    fn arrived(&mut self, load: u64, pages: &Pages<'_>, counts: &mut Counts) -> Result<()> {
+        let Load { copies, mut tasks, cost } = self.loads.remove(load);
         self.processed = true;
         match copies {
             Some(place) => self.weights_arrived(place, &tasks, pages)?,
@@ -261,16 +275,16 @@ impl<D: Dispatch> Work for Flow<'_, '_, D> {
         let Some((task, bytes)) = self.ready.pop_front() else { return Ok(()) };
         self.processed = true;
         counts.pages_cached += 1;
-        let Visit { adjacency, dispatch, column, .. } = self.visit;
-        let mut copies = D::Copies::default();
+        let Visit { adjacency, column, .. } = self.visit;
+        let mut copies = C::default();
         let mut weights = ResidentWeights { visit: self.visit, handle: self.resident, last: None };
         let page = Fetched { adjacency, bytes: &bytes, task };
-        let now = |local: &mut D::Local, list: &List<'_>, address| {
-            weights.dispatch(local, list, address, counts)
+        let now = &mut |list: &List<'_>, address: u64, give: &mut Give<'_>| {
+            weights.give(list, address, give, counts)
         };
-        dispatch.page(&mut self.local, page, &mut self.decoded, &mut copies, now)?;
+        self.dispatch.page(page, &mut self.decoded, &mut copies, now)?;
         if let Some(column) = column {
-            let cost = cost_of::<D::Copies>(adjacency, column, &[task]);
+            let cost = cost_of::<C>(adjacency, column, &[task]);
             self.copies.cost += cost;
             self.submit_weights(copies, cost, counts);
         }
@@ -285,21 +299,21 @@ impl<D: Dispatch> Work for Flow<'_, '_, D> {
     }
 }
 
-/// Dispatches lists in memory whose weights are in memory too.
-struct ResidentWeights<'v, 'f, D> {
-    visit: &'v Visit<'v, D>,
+/// Gives lists in memory their weights where these are in memory too.
+struct ResidentWeights<'v, 'f> {
+    visit: &'v Visit<'v>,
     handle: Option<&'f Handle>,
     /// The page of weights that was used last.
     last: Option<(u64, PageRef<'f>)>,
 }
 
-impl<D: Dispatch> ResidentWeights<'_, '_, D> {
-    /// Passes a list to the kernel if all its weights are in memory; false if they are not.
-    fn dispatch(
+impl ResidentWeights<'_, '_> {
+    /// Gives a list its weights if all are in memory; false if they are not.
+    fn give(
         &mut self,
-        local: &mut D::Local,
         list: &List<'_>,
         address: u64,
+        give: &mut Give<'_>,
         counts: &mut Counts,
     ) -> bool {
         let (Some(handle), Some(column)) = (self.handle, self.visit.column) else { return false };
@@ -321,7 +335,7 @@ impl<D: Dispatch> ResidentWeights<'_, '_, D> {
             counts.pages_cached += u64::from(is_new);
             let weights = column.reparse(place, &page);
             let first = place * column.per_page() as u64;
-            self.visit.dispatch.list(local, list, address, first, weights);
+            give(first, weights);
             self.last = Some((place, page));
         }
         true

@@ -26,10 +26,9 @@ use crate::error::{EngineError, Result};
 use crate::frontier::ActiveSet;
 use crate::kernel::Kernel;
 use crate::tasks::{PageTask, TaskSource};
-use by_vertex::ByVertex;
+use crate::workers::Step;
 use copies::Copies;
-use dispatch::{Dispatch, Plain};
-use flow::Flow;
+use dispatch::Plain;
 use weighted_lists::{ListCopies, WeightedLists};
 use weighted_pages::{PageCopies, WeightedPages};
 
@@ -70,13 +69,12 @@ fn bytes_for<C: Copies>(graph: &Graph, config: &EngineConfig, direction: Directi
 }
 
 /// One visit, shared by its workers.
-pub(crate) struct Visit<'a, D> {
+pub(crate) struct Visit<'a> {
     engine: &'a Engine,
     adjacency: &'a Adjacency,
     /// In visits with weights.
     column: Option<&'a WeightColumn>,
     source: TaskSource<'a>,
-    dispatch: D,
     /// The most bytes of copies that wait in one worker.
     copies_max: u64,
 }
@@ -98,17 +96,14 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
         let source = self.pages_of_set(adjacency, active)?;
-        let dispatch = Plain { active, kernel };
-        let visit =
-            Visit { engine: self, adjacency, column: None, source, dispatch, copies_max: 0 };
+        let visit = Visit { engine: self, adjacency, column: None, source, copies_max: 0 };
         if self.config.strategy != Strategy::Vertex {
-            return visit.run(label.into());
+            return visit.plain(label.into(), active, kernel);
         }
-        let (frontier, pages) = (visit.source.frontier(), visit.source.listed());
-        self.on_workers(label.into(), frontier, pages, |reads| {
-            let mut work = ByVertex::new(&visit, reads);
-            reads.run(&mut work)?;
-            Ok(work.finish(reads))
+        self.on_workers(visit.step(label.into()), |reads| {
+            let mut plain = Plain::new(active, kernel);
+            by_vertex::run(&visit, active, &mut |list| plain.list(list), reads)?;
+            Ok(plain.local)
         })
     }
 
@@ -127,9 +122,8 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
         let source = self.named_pages(adjacency, tasks)?;
-        let dispatch = Plain { active: ActiveSet::All, kernel };
-        Visit { engine: self, adjacency, column: None, source, dispatch, copies_max: 0 }
-            .run(label.into())
+        let visit = Visit { engine: self, adjacency, column: None, source, copies_max: 0 };
+        visit.plain(label.into(), ActiveSet::All, kernel)
     }
 
     /// As [`Engine::visit`], with the weights of each list's entries. The strategy `vertex` reads
@@ -146,11 +140,14 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let (adjacency, column) = (self.adjacency(direction)?, self.column(direction)?);
         let source = self.pages_of_set(adjacency, active)?;
-        let dispatch = WeightedLists { column, active, kernel };
         let copies_max = *self.copies_max.lists[direction as usize]
             .get_or_init(|| copies::bytes_max::<ListCopies>(adjacency, column));
-        Visit { engine: self, adjacency, column: Some(column), source, dispatch, copies_max }
-            .run(label.into())
+        let visit = Visit { engine: self, adjacency, column: Some(column), source, copies_max };
+        self.on_workers(visit.step(label.into()), |reads| {
+            let mut lists = WeightedLists::new(column, active, kernel);
+            flow::run(&visit, &mut lists, reads)?;
+            Ok(lists.local)
+        })
     }
 
     /// As [`Engine::visit_pages`], with the weights of the entries that [`Kernel::entries`] names.
@@ -166,13 +163,14 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let (adjacency, column) = (self.adjacency(direction)?, self.column(direction)?);
         let source = self.named_pages(adjacency, tasks)?;
-        let dispatch = WeightedPages { adjacency, column, kernel };
         let copies_max = *self.copies_max.pages[direction as usize]
             .get_or_init(|| copies::bytes_max::<PageCopies>(adjacency, column));
-        let locals =
-            Visit { engine: self, adjacency, column: Some(column), source, dispatch, copies_max }
-                .run(label.into())?;
-        Ok(locals.into_iter().map(|page| page.local).collect())
+        let visit = Visit { engine: self, adjacency, column: Some(column), source, copies_max };
+        self.on_workers(visit.step(label.into()), |reads| {
+            let mut pages = WeightedPages::new(adjacency, column, kernel);
+            flow::run(&visit, &mut pages, reads)?;
+            Ok(pages.local)
+        })
     }
 
     fn pages_of_set<'a>(
@@ -198,7 +196,25 @@ impl Engine {
     }
 }
 
-impl<D> Visit<'_, D> {
+impl Visit<'_> {
+    /// A visit without weights, on all workers.
+    fn plain<K: Kernel>(
+        &self,
+        label: String,
+        active: ActiveSet<'_>,
+        kernel: &K,
+    ) -> Result<Vec<K::Local>> {
+        self.engine.on_workers(self.step(label), |reads| {
+            let mut plain = Plain::new(active, kernel);
+            flow::run(self, &mut plain, reads)?;
+            Ok(plain.local)
+        })
+    }
+
+    fn step(&self, label: String) -> Step {
+        Step { label, frontier: self.source.frontier(), pages: self.source.listed() }
+    }
+
     /// The physical number of a page of lists.
     fn physical(&self, page: u64) -> PageId {
         self.engine.graph.physical(self.adjacency.first_page() + page)
@@ -216,16 +232,5 @@ impl<D> Visit<'_, D> {
         let pages = self.adjacency.pages() + self.column.map_or(0, WeightColumn::pages);
         let pages = u128::from(pages.max(1));
         frames >= pages || (chunk + 1) * frames / pages != chunk * frames / pages
-    }
-}
-
-impl<D: Dispatch> Visit<'_, D> {
-    fn run(&self, label: String) -> Result<Vec<D::Local>> {
-        let (frontier, pages) = (self.source.frontier(), self.source.listed());
-        self.engine.on_workers(label, frontier, pages, |reads| {
-            let mut flow = Flow::new(self, reads);
-            reads.run(&mut flow)?;
-            Ok(flow.finish(reads))
-        })
     }
 }

@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
-use cenote_store::{Adjacency, Decoded, List, VertexId, WeightColumn, Weights};
+use cenote_store::{
+    Adjacency, Decoded, List, VertexId, WeightColumn, WeightPlace, WeightRun, Weights,
+};
 
-use super::copies::Copies;
-use super::dispatch::{Dispatch, Fetched};
+use super::copies::{Copies, entries_max};
+use super::dispatch::{Dispatch, Fetched, Now};
 use crate::error::Result;
 use crate::frontier::ActiveSet;
 use crate::kernel::Kernel;
+use crate::weight_runs::parts;
 
 /// An active piece of a list.
 #[derive(Clone, Copy, Debug)]
@@ -43,10 +46,14 @@ impl ListCopies {
 
 impl Copies for ListCopies {
     fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
-        let addresses = column.addresses_of(page);
         let lists = adjacency.vertices_in(page);
-        (addresses.end - addresses.start) * size_of::<VertexId>() as u64
-            + u64::from(lists.end - lists.start) * size_of::<Piece>() as u64
+        let edits = adjacency.weight_edits(page) as u64;
+        // A change of the log divides a list.
+        let pieces = u64::from(lists.end - lists.start) + edits;
+        // The copies and the places of the weights, before they are copied.
+        entries_max(adjacency, column, page) * size_of::<VertexId>() as u64
+            + pieces * size_of::<Piece>() as u64
+            + edits * size_of::<WeightRun<'_>>() as u64
     }
 
     fn addresses(&self) -> impl Iterator<Item = Range<u64>> {
@@ -65,38 +72,67 @@ impl Piece {
 }
 
 /// Dispatches active lists with their weights.
-pub(crate) struct WeightedLists<'a, K> {
-    pub column: &'a WeightColumn,
-    pub active: ActiveSet<'a>,
-    pub kernel: &'a K,
+pub(crate) struct WeightedLists<'a, K: Kernel> {
+    column: &'a WeightColumn,
+    active: ActiveSet<'a>,
+    kernel: &'a K,
+    pub local: K::Local,
 }
 
-impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
-    type Local = K::Local;
-    type Copies = ListCopies;
-
-    fn local(&self) -> K::Local {
-        self.kernel.local()
+impl<'a, K: Kernel> WeightedLists<'a, K> {
+    pub fn new(column: &'a WeightColumn, active: ActiveSet<'a>, kernel: &'a K) -> Self {
+        Self { column, active, kernel, local: kernel.local() }
     }
 
+    /// Passes the part of a list at `address` that has weights among those from `first` on.
+    fn list(&mut self, list: &List<'_>, address: u64, first: u64, weights: Weights<'_>) {
+        let end = (address + list.targets.len() as u64).min(first + weights.len() as u64);
+        let start = address.max(first);
+        let within = (start - address) as usize..(end - address) as usize;
+        let skip = list.skip + within.start as u64;
+        let part = List { skip, targets: &list.targets[within], ..*list };
+        let weights = weights.slice((start - first) as usize..(end - first) as usize);
+        self.kernel.weighted_list(&mut self.local, &part, weights);
+    }
+}
+
+impl<K: Kernel> Dispatch<ListCopies> for WeightedLists<'_, K> {
     fn page(
-        &self,
-        local: &mut K::Local,
+        &mut self,
         page: Fetched<'_>,
         decoded: &mut Decoded,
         copies: &mut ListCopies,
-        mut now: impl FnMut(&mut K::Local, &List<'_>, u64) -> bool,
+        now: &mut Now<'_>,
     ) -> Result<()> {
         let Fetched { adjacency, bytes, task } = page;
         let page = adjacency.reparse(task.page, bytes, decoded)?;
+        let active = self.active;
         let address = self.column.addresses_of(task.page).start;
-        let mut dispatch = |list: &List<'_>, start: usize| {
-            let address = address + start as u64;
-            if !list.targets.is_empty() && !now(local, list, address) {
-                copies.push(list, address);
+        let runs = adjacency.weight_runs(task.page, self.column, &page)?;
+        let mut part = |list: &List<'_>, place: WeightPlace<'_>| match place {
+            WeightPlace::Logged(weights) => {
+                self.kernel.weighted_list(&mut self.local, list, weights);
+            }
+            WeightPlace::Stored(address) => {
+                let mut give = |first, weights: Weights<'_>| {
+                    self.list(list, address, first, weights);
+                };
+                if !now(list, address, &mut give) {
+                    copies.push(list, address);
+                }
             }
         };
-        if let Some(vertices) = self.active.list() {
+        let mut dispatch = |list: &List<'_>, start: usize| {
+            let entries = start..start + list.targets.len();
+            match &runs {
+                _ if entries.is_empty() => {}
+                None => part(list, WeightPlace::Stored(address + start as u64)),
+                Some(runs) => {
+                    parts(*list, entries, runs).for_each(|(list, place)| part(&list, place))
+                }
+            }
+        };
+        if let Some(vertices) = active.list() {
             for &v in &vertices[task.from as usize..task.to as usize] {
                 let place = (v - page.first_vertex()) as usize;
                 dispatch(&page.list(place), page.start(place));
@@ -105,7 +141,7 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
         }
         let mut start = 0;
         for list in page.lists() {
-            if self.active.contains(list.vertex) {
+            if active.contains(list.vertex) {
                 dispatch(&list, start);
             }
             start += list.targets.len();
@@ -113,37 +149,14 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
         Ok(())
     }
 
-    fn list(
-        &self,
-        local: &mut K::Local,
-        list: &List<'_>,
-        address: u64,
-        first: u64,
-        weights: Weights<'_>,
-    ) {
-        let end = (address + list.targets.len() as u64).min(first + weights.len() as u64);
-        let start = address.max(first);
-        let within = (start - address) as usize..(end - address) as usize;
-        let skip = list.skip + within.start as u64;
-        let part = List { skip, targets: &list.targets[within], ..*list };
-        let weights = weights.slice((start - first) as usize..(end - first) as usize);
-        self.kernel.weighted_list(local, &part, weights);
-    }
-
-    fn weights(
-        &self,
-        local: &mut K::Local,
-        copies: &mut ListCopies,
-        first: u64,
-        weights: Weights<'_>,
-    ) {
+    fn weights(&mut self, copies: &mut ListCopies, first: u64, weights: Weights<'_>) {
         let end = first + weights.len() as u64;
         let from = copies.pieces.partition_point(|piece| piece.addresses().end <= first);
         let covered = copies.pieces[from..].iter().take_while(|piece| piece.address < end);
         for &Piece { vertex, page, skip, degree, address, start, len } in covered {
             let targets = &copies.targets[start as usize..][..len as usize];
             let list = List { vertex, page, skip, degree, targets };
-            self.list(local, &list, address, first, weights);
+            self.list(&list, address, first, weights);
         }
     }
 }

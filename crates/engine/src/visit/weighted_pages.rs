@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use cenote_store::{Adjacency, Decoded, List, WeightColumn, Weights};
+use cenote_store::{Adjacency, Decoded, WeightColumn, WeightPlace, WeightRun, Weights};
 
-use super::copies::Copies;
-use super::dispatch::{Dispatch, Fetched};
+use super::copies::{Copies, entries_max};
+use super::dispatch::{Dispatch, Fetched, Now};
 use crate::error::Result;
 use crate::frontier::ActiveSet;
 use crate::kernel::{Kernel, Purpose};
@@ -18,95 +18,123 @@ struct PageCopy {
     /// In words, for the alignment of pages.
     bytes: Box<[u64]>,
     entries: Range<usize>,
-    /// Address of the weight of the first of these entries.
-    address: u64,
     /// The weights that have arrived, as in the file.
     weights: Box<[u64]>,
     missing: u64,
 }
 
 impl PageCopy {
-    fn addresses(&self) -> Range<u64> {
-        self.address..self.address + self.entries.len() as u64
-    }
-
-    /// Copies the weights it needs, of those from address `first` on; true if it now has all.
-    fn fill(&mut self, first: u64, weights: Weights<'_>) -> bool {
-        let active = self.addresses();
-        let start = active.start.max(first);
-        let end = active.end.min(first + weights.len() as u64);
-        let found = weights.slice((start - first) as usize..(end - first) as usize).as_bytes();
-        let at = (start - active.start) as usize * (found.len() / (end - start) as usize);
+    /// Copies weights to the entries from the `at`-th on.
+    fn put(&mut self, at: usize, weights: Weights<'_>) {
+        let found = weights.as_bytes();
+        let at = at * (found.len() / weights.len());
         let into: &mut [u8] = bytemuck::cast_slice_mut(&mut self.weights);
         into[at..at + found.len()].copy_from_slice(found);
-        self.missing -= end - start;
-        self.missing == 0
+        self.missing -= weights.len() as u64;
     }
 }
 
-/// Pages of one extent of lists, ascending.
+/// Neighbouring entries of a copy whose weights are on the device.
+#[derive(Clone, Copy, Debug)]
+struct Awaited {
+    /// Address of the first weight.
+    address: u64,
+    len: u32,
+    /// The copy, and which of its entries is the first.
+    copy: u32,
+    at: u32,
+}
+
+impl Awaited {
+    fn addresses(&self) -> Range<u64> {
+        self.address..self.address + u64::from(self.len)
+    }
+}
+
+/// Pages of one extent of lists, ascending, and the weights that they wait for.
 #[derive(Debug, Default)]
-pub(crate) struct PageCopies(Vec<PageCopy>);
+pub(crate) struct PageCopies {
+    pages: Vec<PageCopy>,
+    awaited: Vec<Awaited>,
+}
+
+impl PageCopies {
+    /// Adds a page whose `entries` have their weights there; its weights are room for them. Returns
+    /// it if none is on the device.
+    fn push(&mut self, mut page: PageCopy, runs: Vec<WeightRun<'_>>) -> Option<PageCopy> {
+        let copy = u32::try_from(self.pages.len()).expect("an extent has few pages");
+        for WeightRun { entries, place } in runs {
+            let at = entries.start - page.entries.start;
+            match place {
+                WeightPlace::Logged(weights) => page.put(at, weights),
+                WeightPlace::Stored(address) => {
+                    let (len, at) = (entries.len() as u32, at as u32);
+                    self.awaited.push(Awaited { address, len, copy, at });
+                }
+            }
+        }
+        if page.missing == 0 {
+            return Some(page);
+        }
+        self.pages.push(page);
+        None
+    }
+}
 
 impl Copies for PageCopies {
     fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
-        let addresses = column.addresses_of(page);
-        let weights = (addresses.end - addresses.start) * column.kind().bytes() as u64;
-        (adjacency.page_bytes() + size_of::<PageCopy>()) as u64 + weights.next_multiple_of(8)
+        let weights = entries_max(adjacency, column, page) * column.kind().bytes() as u64;
+        let edits = adjacency.weight_edits(page);
+        // A change of the log divides the entries.
+        let places = (edits + 1) * size_of::<Awaited>() + edits * size_of::<WeightRun<'_>>();
+        (adjacency.page_bytes() + size_of::<PageCopy>() + places) as u64
+            + weights.next_multiple_of(8)
     }
 
     fn addresses(&self) -> impl Iterator<Item = Range<u64>> {
-        self.0.iter().map(PageCopy::addresses)
+        self.awaited.iter().map(Awaited::addresses)
     }
 
     fn sort(&mut self) {
-        self.0.sort_by_key(|copy| copy.address);
+        self.awaited.sort_by_key(|awaited| awaited.address);
     }
 }
 
 /// Dispatches pages with all the weights they need, each for its task.
-pub(crate) struct WeightedPages<'a, K> {
-    pub adjacency: &'a Adjacency,
-    pub column: &'a WeightColumn,
-    pub kernel: &'a K,
+pub(crate) struct WeightedPages<'a, K: Kernel> {
+    adjacency: &'a Adjacency,
+    column: &'a WeightColumn,
+    kernel: &'a K,
+    pub local: K::Local,
+    /// For copies.
+    decoded: Decoded,
 }
 
-impl<K: Kernel> WeightedPages<'_, K> {
-    fn dispatch(&self, local: &mut PageLocal<K::Local>, copy: &PageCopy) {
-        let PageLocal { local, decoded } = local;
+impl<'a, K: Kernel> WeightedPages<'a, K> {
+    pub fn new(adjacency: &'a Adjacency, column: &'a WeightColumn, kernel: &'a K) -> Self {
+        Self { adjacency, column, kernel, local: kernel.local(), decoded: Decoded::new() }
+    }
+
+    fn dispatch(&mut self, copy: &PageCopy) {
         let bytes = bytemuck::cast_slice(&copy.bytes);
-        let page = self.adjacency.reparse(copy.task.page, bytes, decoded);
+        let page = self.adjacency.reparse(copy.task.page, bytes, &mut self.decoded);
         let page = page.expect("it was parsed when it was copied");
         let len = copy.entries.len() * self.column.kind().bytes();
         let weights = &bytemuck::cast_slice(&copy.weights)[..len];
         let weights = Weights::from_bytes(self.column.kind(), weights);
         let weights = Some((copy.entries.clone(), weights));
         let purpose = Purpose { active: ActiveSet::All, task: copy.task, weights };
-        self.kernel.page(local, &page, &purpose);
+        self.kernel.page(&mut self.local, &page, &purpose);
     }
 }
 
-/// The kernel's local of a worker, and its buffer for decoded copies.
-pub(crate) struct PageLocal<L> {
-    pub local: L,
-    decoded: Decoded,
-}
-
-impl<K: Kernel> Dispatch for WeightedPages<'_, K> {
-    type Local = PageLocal<K::Local>;
-    type Copies = PageCopies;
-
-    fn local(&self) -> Self::Local {
-        PageLocal { local: self.kernel.local(), decoded: Decoded::new() }
-    }
-
+impl<K: Kernel> Dispatch<PageCopies> for WeightedPages<'_, K> {
     fn page(
-        &self,
-        local: &mut Self::Local,
+        &mut self,
         page: Fetched<'_>,
         decoded: &mut Decoded,
         copies: &mut PageCopies,
-        _: impl FnMut(&mut Self::Local, &List<'_>, u64) -> bool,
+        _: &mut Now<'_>,
     ) -> Result<()> {
         let Fetched { adjacency, bytes, task } = page;
         let page = adjacency.reparse(task.page, bytes, decoded)?;
@@ -115,36 +143,38 @@ impl<K: Kernel> Dispatch for WeightedPages<'_, K> {
             let none = bytemuck::cast_slice::<u64, u8>(&[]);
             let weights = Some((0..0, Weights::from_bytes(self.column.kind(), none)));
             let purpose = Purpose { active: ActiveSet::All, task, weights };
-            self.kernel.page(&mut local.local, &page, &purpose);
+            self.kernel.page(&mut self.local, &page, &purpose);
             return Ok(());
         }
-        let address = self.column.addresses_of(task.page).start;
+        let runs = adjacency.weight_runs_of(task.page, self.column, &page, entries.clone())?;
         let weight_bytes = entries.len() * self.column.kind().bytes();
         let mut words = vec![0u64; bytes.len() / 8].into_boxed_slice();
         bytemuck::cast_slice_mut(&mut words).copy_from_slice(bytes);
-        copies.0.push(PageCopy {
+        let copy = PageCopy {
             task,
             bytes: words,
-            address: address + entries.start as u64,
             weights: vec![0; weight_bytes.div_ceil(8)].into_boxed_slice(),
             missing: entries.len() as u64,
             entries,
-        });
+        };
+        if let Some(copy) = copies.push(copy, runs) {
+            self.dispatch(&copy);
+        }
         Ok(())
     }
 
-    fn weights(
-        &self,
-        local: &mut Self::Local,
-        copies: &mut PageCopies,
-        first: u64,
-        weights: Weights<'_>,
-    ) {
+    fn weights(&mut self, copies: &mut PageCopies, first: u64, weights: Weights<'_>) {
         let end = first + weights.len() as u64;
-        let from = copies.0.partition_point(|copy| copy.addresses().end <= first);
-        for copy in copies.0[from..].iter_mut().take_while(|copy| copy.address < end) {
-            if copy.fill(first, weights) {
-                self.dispatch(local, copy);
+        let PageCopies { pages, awaited } = copies;
+        let from = awaited.partition_point(|awaited| awaited.addresses().end <= first);
+        for awaited in awaited[from..].iter().take_while(|awaited| awaited.address < end) {
+            let addresses = awaited.addresses();
+            let (start, end) = (addresses.start.max(first), addresses.end.min(end));
+            let copy = &mut pages[awaited.copy as usize];
+            let found = weights.slice((start - first) as usize..(end - first) as usize);
+            copy.put(awaited.at as usize + (start - addresses.start) as usize, found);
+            if copy.missing == 0 {
+                self.dispatch(copy);
             }
         }
     }

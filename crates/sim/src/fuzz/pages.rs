@@ -151,10 +151,10 @@ fn alone(adjacency: &Adjacency, relative: u64, bytes: &[u8], page: &Page<'_>) ->
     let mut decoded = Decoded::new();
     for list in page.lists() {
         let mut found = Vec::new();
-        let take = |list: &List<'_>| found = list.targets.to_vec();
+        let mut take = |list: &List<'_>| found = list.targets.to_vec();
         let context = |e| format!("page {relative} parses, but not its list {list:?} alone: {e}");
         adjacency
-            .reparse_lists(relative, bytes, &[list.vertex], &mut decoded, take)
+            .reparse_lists(relative, bytes, &[list.vertex], &mut decoded, &mut take)
             .map_err(context)?;
         demand(found == list.targets, || {
             format!("page {relative}: vertex {} alone has {found:?}", list.vertex)

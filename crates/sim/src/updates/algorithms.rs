@@ -9,17 +9,19 @@ use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::cdlp::{self, CdlpConfig};
 use cenote_algo::dfs::lexicographic::{self, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
+use cenote_algo::hyperball::{self, HyperballConfig};
 use cenote_algo::kcore::{self, KcoreConfig};
 use cenote_algo::mis::{self, MisConfig};
 use cenote_algo::msf;
 use cenote_algo::pagerank::{self, PageRankConfig};
 use cenote_algo::ppr::{self, PprConfig};
 use cenote_algo::reach::{self, ReachConfig};
+use cenote_algo::similar::{self, SimilarConfig};
 use cenote_algo::sssp::{self, SsspConfig};
 use cenote_algo::triangles::{self, TrianglesConfig};
 use cenote_algo::walk::{self, Starts, WalkConfig};
 use cenote_algo::{AlgoError, Result, degrees, lcc, scc, wcc};
-use cenote_engine::{EngineConfig, VertexId};
+use cenote_engine::{EngineConfig, Strategy, VertexId};
 use cenote_store::Graph;
 
 use crate::Outcome;
@@ -142,6 +144,14 @@ const COSTLY: &[(&str, Algorithm)] = &[
         answer.extend(view.each(|v| view.id_if(found.parent(v))));
         Ok(answer)
     }),
+    ("hyperball", |view| {
+        let config = HyperballConfig::default().registers(32).iterations(Some(6));
+        let found = hyperball::run(&view.graph, view.config(), &config)?;
+        let mut answer = view.each(|v| found.harmonic(v).to_bits());
+        answer.extend(view.each(|v| found.closeness(v).to_bits()));
+        answer.extend(found.neighborhood.iter().map(|pairs| pairs.to_bits()));
+        Ok(answer)
+    }),
     ("kcore", |view| {
         let found = kcore::run(&view.graph, view.config(), &KcoreConfig::default())?;
         Ok(view.each(|v| u64::from(found.core(v))))
@@ -193,6 +203,14 @@ const COSTLY: &[(&str, Algorithm)] = &[
         answer.push(view.id_if(found.largest_label));
         Ok(answer)
     }),
+    ("similar", |view| {
+        let config = SimilarConfig::default().sources(view.some(3)).top(6);
+        let found = similar::run(&view.graph, view.config(), &config)?;
+        let rows = found.rows.iter();
+        let rows =
+            rows.flat_map(|row| [view.id(row.source), view.id(row.target), row.score.to_bits()]);
+        Ok(rows.collect())
+    }),
     ("sssp", |view| {
         let found = sssp::run(&view.graph, view.config(), &SsspConfig::default().parents(true))?;
         Ok(view.each(|v| found.distance(v).map_or(NONE, |d| d.to_f64().to_bits())))
@@ -205,6 +223,14 @@ const COSTLY: &[(&str, Algorithm)] = &[
         Ok(answer)
     }),
     ("walk", |view| walks(view, &WalkConfig::default().walkers(50).seed(9))),
+    ("walk by weight", |view| {
+        walks(view, &WalkConfig::default().walkers(50).seed(9).weighted(true))
+    }),
+    ("sssp page by page", |view| {
+        let config = view.little().strategy(Strategy::Block);
+        let found = sssp::run(&view.graph, config, &SsspConfig::default())?;
+        Ok(view.each(|v| found.distance(v).map_or(NONE, |d| d.to_f64().to_bits())))
+    }),
     ("walk, node2vec", |view| {
         let config = WalkConfig::default().walkers(40).starts(Starts::Random).p(0.5).q(3.0);
         walks(view, &config)

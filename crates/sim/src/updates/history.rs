@@ -9,19 +9,18 @@ use cenote_device::Device;
 use cenote_device::backend::sim::{FaultPlan, SimConfig};
 use cenote_import::{Format, ImportConfig};
 use cenote_store::{
-    Answer, Batch, Change, Codec, Direction, Graph, HubNeighboursChoice, Id, LookupConfig, Op,
-    Order, StoreError, VertexId, WriteLimits,
+    Answer, Batch, Change, Direction, Graph, Id, LookupConfig, Op, Order, StoreError, VertexId,
+    Weight, WriteLimits,
 };
 
 use super::algorithms::{self, Answers, View};
+use super::edge_weights::{EdgeWeights, random_weights, weight_type};
+use super::first::{limits, options, random_edges};
 use crate::disk::{SimWorkspace, random_drive};
-use crate::house::{import_bytes, lists, open_whole};
+use crate::house::{import_parts, lists, open_whole};
 use crate::random::Random;
 use crate::shape::{NAMINGS, Naming};
 use crate::{Outcome, demand};
-
-/// Memory of an import; these graphs are tiny.
-const IMPORT_MEMORY: usize = 16 << 20;
 
 /// Most snapshots of a graph: each takes time at every crash point.
 const SNAPSHOTS_MAX: usize = 3;
@@ -94,6 +93,8 @@ pub struct State {
     pub numbers: Vec<u64>,
     /// Edges by vertex, without direction from the smaller end, and how often each is there.
     pub edges: Edges,
+    /// The weights of the edges, if they have some; then none repeats.
+    pub weights: EdgeWeights,
     /// Vertices that are deleted.
     pub deleted: BTreeSet<VertexId>,
     /// Names of the snapshots, the oldest first, and the state that each is of.
@@ -111,8 +112,9 @@ struct Reference {
 
 impl State {
     fn new(numbers: Vec<u64>, edges: Edges) -> Self {
-        let (deleted, snapshots) = (BTreeSet::new(), Vec::new());
-        Self { numbers, edges, deleted, snapshots, reference: OnceLock::new() }
+        let (weights, deleted) = (EdgeWeights::new(), BTreeSet::new());
+        let (snapshots, reference) = (Vec::new(), OnceLock::new());
+        Self { numbers, edges, weights, deleted, snapshots, reference }
     }
 
     /// The vertices that are not deleted, ascending.
@@ -123,8 +125,8 @@ impl State {
 
     /// Whether both have the same vertices, edges and snapshots.
     pub fn is_same(&self, other: &Self) -> bool {
-        (&self.numbers, &self.edges, &self.deleted, &self.snapshots)
-            == (&other.numbers, &other.edges, &other.deleted, &other.snapshots)
+        (&self.numbers, &self.edges, &self.weights, &self.deleted, &self.snapshots)
+            == (&other.numbers, &other.edges, &other.weights, &other.deleted, &other.snapshots)
     }
 }
 
@@ -135,10 +137,15 @@ impl History {
         let random = &mut random;
         let (naming, options, drive) =
             (random.pick(&NAMINGS), options(random), random_drive(random));
+        let weights = weight_type(seed).filter(|_| !options.keep_duplicates);
+        let options = options.weights(weights);
         let (numbers, edges) = random_edges(random);
         let edges = edges.into_iter().map(|(u, v)| ordered(&options, u, v));
         let edges = counted(edges, options.keep_duplicates);
-        let wanted = State::new(numbers, edges);
+        let mut wanted = State::new(numbers, edges);
+        if weights.is_some() {
+            wanted.weights = random_weights(wanted.edges.keys(), random);
+        }
         let contents = import(&wanted, naming, &options)?;
         let first = as_stored(wanted, naming, &options, &contents)?;
         let mut history = Self {
@@ -159,7 +166,8 @@ impl History {
         for _ in 0..4 + if is_large { 0 } else { random.below(5) } {
             history.push_random(random);
         }
-        if random.chance(30) {
+        // Only edges without weights become delta runs.
+        if random.chance(if weights.is_none() { 45 } else { 20 }) {
             history.push_series(random);
         }
         Ok(history)
@@ -259,7 +267,9 @@ impl History {
             self.push_vertices(&mut changes, n, random);
         }
         let new_ids = new.iter().map(|&number| self.id(number)).collect();
-        (Batch { new_ids, changes, ..Batch::default() }, new)
+        let mut batch = Batch { new_ids, changes, ..Batch::default() };
+        self.weigh(&mut batch, random);
+        (batch, new)
     }
 
     /// Adds changes of vertices, and of edges between them. One vertex is never deleted: the
@@ -284,8 +294,10 @@ impl History {
     pub(super) fn push(&mut self, step: Step, new: Vec<u64>) {
         let before = self.last();
         let (mut edges, mut deleted) = (before.edges.clone(), before.deleted.clone());
-        let answer = |change: &Change| {
-            let edge = ordered(&self.options, change.source, change.target);
+        let mut weights = before.weights.clone();
+        let answer = |(change, weight): (&Change, Option<Weight>)| {
+            let edge = self.edge(change);
+            let weight = weight.map(|weight| weight.to_f64() as u32);
             let mut is_new = false;
             if matches!(change.op, Op::Add | Op::AddVertex) {
                 is_new = deleted.remove(&edge.0) | deleted.remove(&edge.1);
@@ -297,6 +309,7 @@ impl History {
                 Op::AddVertex => Answer::Present,
                 Op::DeleteVertex => {
                     edges.retain(|&(u, v), _| u != edge.0 && v != edge.0);
+                    weights.retain(|&(u, v), _| u != edge.0 && v != edge.0);
                     deleted.insert(edge.0);
                     Answer::Done
                 }
@@ -307,20 +320,33 @@ impl History {
                         return Answer::Present;
                     }
                     *copies += 1;
+                    weights.extend(weight.map(|weight| (edge, weight)));
                     Answer::Done
+                }
+                Op::Set if !edges.contains_key(&edge) => Answer::Absent,
+                Op::Set => {
+                    weights.extend(weight.map(|weight| (edge, weight)));
+                    Answer::Done
+                }
+                Op::Delete if weight.is_some() && weights.get(&edge) != weight.as_ref() => {
+                    Answer::Absent
                 }
                 Op::Delete => match edges.remove(&edge) {
                     None => Answer::Absent,
                     Some(copies) => {
+                        weights.remove(&edge);
                         edges.extend((copies > 1).then_some((edge, copies - 1)));
                         Answer::Done
                     }
                 },
-                _ => unreachable!("a history has neither weights nor values"),
+                _ => unreachable!("a history has no values"),
             }
         };
-        let changes = step.batch().map_or(&[][..], |batch| &batch.changes);
-        let answers = changes.iter().map(answer).collect();
+        let batch = step.batch();
+        let changes = batch.map_or(&[][..], |batch| &batch.changes);
+        let given = batch.map_or(&[][..], |batch| &batch.weights).iter().copied();
+        let answers = changes.iter().zip(given.chain(std::iter::repeat(None))).map(answer);
+        let answers = answers.collect();
         let numbers = [&before.numbers[..], &new].concat();
         let mut snapshots = before.snapshots.clone();
         match &step {
@@ -329,8 +355,13 @@ impl History {
             _ => {}
         }
         self.answers.push(answers);
-        self.states.push(State { deleted, snapshots, ..State::new(numbers, edges) });
+        self.states.push(State { weights, deleted, snapshots, ..State::new(numbers, edges) });
         self.steps.push(step);
+    }
+
+    /// The edge of a change, as states have it.
+    pub(super) fn edge(&self, change: &Change) -> (VertexId, VertexId) {
+        ordered(&self.options, change.source, change.target)
     }
 
     /// The vertices of a state in the order of their ids.
@@ -402,6 +433,9 @@ impl History {
             found.push((vertex, id.to_id()));
             Ok::<(), StoreError>(())
         })?;
+        if let Some(fault) = self.weight_difference(graph, state)? {
+            return Ok(Some(fault));
+        }
         let id = |v: VertexId| (v, self.id(state.numbers[v as usize]));
         let expected: Vec<_> = self.by_id(state).into_iter().map(id).collect();
         Ok((found != expected).then(|| format!("ids {found:?}, not {expected:?}")))
@@ -479,59 +513,6 @@ fn longest_of(lists: &[Vec<VertexId>]) -> (u64, VertexId) {
     longest.filter(|(length, _)| *length > 0).unwrap_or_default()
 }
 
-fn limits(random: &mut Random) -> WriteLimits {
-    let bytes = match random.below(8) {
-        0 => 0,
-        1 => 64 << 10,
-        _ => (8 + 4 * random.below(5)) << 10,
-    };
-    let limits = WriteLimits::default().bytes(bytes).changes(random.pick(&[3, 10, 40, 1000, 1000]));
-    // Of a small graph runs are more than a share of the lists.
-    limits.run_percent(random.pick(&[0, 12, 100, 5000, 5000]))
-}
-
-fn options(random: &mut Random) -> ImportConfig {
-    let directed = random.chance(60);
-    let in_edges = directed && random.chance(60);
-    let hubs = [HubNeighboursChoice::No, HubNeighboursChoice::Yes];
-    let orders = [Order::Natural, Order::Natural, Order::Degree, Order::Bfs];
-    ImportConfig::default()
-        .directed(directed)
-        .in_edges(in_edges)
-        .keep_self_loops(random.chance(50))
-        .keep_duplicates(random.chance(20))
-        .memory_bytes(IMPORT_MEMORY)
-        .page_bytes(random.pick(&[4096, 4096, 4096, 4096, 8192]))
-        .threads(1)
-        .codec(random.pick(&Codec::ALL))
-        .free_space(random.pick(&[0, 0, 0, 5, 50]))
-        .hub_neighbours(if !directed || in_edges { random.pick(&hubs) } else { hubs[0] })
-        .order(match random.chance(15) {
-            true => Order::Random { seed: random.bits() },
-            false => random.pick(&orders),
-        })
-}
-
-/// Numbers of vertices, and edges by places among them.
-fn random_edges(random: &mut Random) -> (Vec<u64>, Vec<(VertexId, VertexId)>) {
-    let (n, count) = match random.below(20) {
-        0 => (1100 + random.below(300), 40),
-        1 => (300, 1200),
-        2 => (1, 1),
-        _ => {
-            let n = 2 + random.below(11);
-            (n, random.below(3 * n))
-        }
-    };
-    let mut vertex = || random.below(n) as VertexId;
-    let mut edges: Vec<_> = (0..count).map(|_| (vertex(), vertex())).collect();
-    if n >= 1100 {
-        let hub = vertex();
-        edges.extend((0..n as VertexId).map(|v| (hub, v)));
-    }
-    ((0..n).collect(), edges)
-}
-
 /// Imports the edges of a state from scratch.
 fn import(state: &State, naming: Naming, options: &ImportConfig) -> Outcome<Vec<u8>> {
     let name = |v: VertexId| naming.name(state.numbers[v as usize]);
@@ -544,10 +525,21 @@ fn import(state: &State, naming: Naming, options: &ImportConfig) -> Outcome<Vec<
         }
         text.push('\n');
     }
+    // Lists have no weights.
+    let mut weighted = String::new();
+    if options.weights.is_some() {
+        let ids = state.live().into_iter().map(name);
+        text = ids.map(|id| id + "\n").collect();
+        let lines = state.weights.iter().map(|((u, v), weight)| (name(*u), name(*v), weight));
+        weighted = lines.map(|(u, v, weight)| format!("{u} {v} {weight}\n")).collect();
+    }
     let drive = SimConfig::new(cenote_device::model::preset::Preset::all()[0].model());
     let workspace = SimWorkspace::new(drive, FaultPlan::none(), FaultPlan::none());
-    import_bytes(text.as_bytes(), Format::Adjacency, options, &workspace)
-        .map_err(|error| format!("import failed: {error}"))?;
+    let parts = match options.weights {
+        Some(_) => vec![(text.as_bytes(), Format::Vertices), (weighted.as_bytes(), Format::Edges)],
+        None => vec![(text.as_bytes(), Format::Adjacency)],
+    };
+    import_parts(&parts, options, &workspace).map_err(|error| format!("import failed: {error}"))?;
     Ok(workspace.written().ok_or("a finished import made no output")?.contents())
 }
 
@@ -573,5 +565,8 @@ fn as_stored(
     let kept = each_copy(&state.edges).filter(is_kept);
     let edges = kept.map(|(u, v)| ordered(options, at(u), at(v)));
     let edges = counted(edges, options.keep_duplicates);
-    Ok(State::new(vertex_of.into_values().collect(), edges))
+    let weights = state.weights.iter().filter(|(edge, _)| is_kept(edge));
+    let weights = weights.map(|(&(u, v), weight)| (ordered(options, at(u), at(v)), *weight));
+    let weights = weights.collect();
+    Ok(State { weights, ..State::new(vertex_of.into_values().collect(), edges) })
 }

@@ -24,7 +24,8 @@ impl History {
                 Change { op: random.pick(&[Op::Add, Op::Add, Op::Delete]), source, target }
             };
             let changes = (0..2 + random.below(3)).map(|_| change(random)).collect();
-            let batch = Batch { changes, ..Batch::default() };
+            let mut batch = Batch { changes, ..Batch::default() };
+            self.weigh(&mut batch, random);
             let step = if random.chance(5) { Step::Update(batch) } else { Step::Commit(batch) };
             self.push(step, Vec::new());
         }

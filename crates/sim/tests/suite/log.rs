@@ -6,13 +6,23 @@ use cenote_device::Device;
 use cenote_device::backend::sim::SimDevice;
 use cenote_sim::updates::History;
 use cenote_store::format::LOG_BLOCK_BYTES;
-use cenote_store::{Batch, Change, Graph, Op, Store, VertexId, WriteLimits};
+use cenote_store::{Batch, Change, Graph, Op, Store, VertexId, Weight, WeightType, WriteLimits};
 
 /// A batch that adds and deletes an edge so often that it takes two blocks.
-fn toggles(source: VertexId, target: VertexId) -> Batch {
+fn toggles(store: &Store, source: VertexId, target: VertexId) -> Batch {
+    let weight = store.superblock().weights.map(|weights| match weights.kind {
+        WeightType::F32 => Weight::F32(7.0),
+        WeightType::F64 => Weight::F64(7.0),
+        WeightType::U32 => Weight::U32(7),
+        WeightType::I64 => Weight::I64(7),
+    });
     let change = |op| Change { op, source, target };
     let ops = [Op::Add, Op::Delete].into_iter().cycle();
-    Batch { changes: ops.take(200).map(change).collect(), ..Batch::default() }
+    let mut batch = Batch { changes: ops.take(200).map(change).collect(), ..Batch::default() };
+    if weight.is_some() {
+        batch.weights = [weight, None].into_iter().cycle().take(200).collect();
+    }
+    batch
 }
 
 fn device_of(history: &History, image: &[u8]) -> Arc<SimDevice> {
@@ -49,9 +59,9 @@ fn blocks_of_a_flush_that_was_cut_off_are_not_taken_for_those_of_the_next_one() 
             continue; // Such graphs have no log.
         }
         tested += 1;
-        store.commit(&toggles(0, 1)).unwrap();
+        store.commit(&toggles(&store, 0, 1)).unwrap();
         let before = device.contents();
-        store.commit(&toggles(0, 2)).unwrap();
+        store.commit(&toggles(&store, 0, 2)).unwrap();
         let whole = device.contents();
         let blocks = changed(&before, &whole);
         assert_eq!(blocks.len(), 2, "{blocks:?}");
@@ -62,7 +72,7 @@ fn blocks_of_a_flush_that_was_cut_off_are_not_taken_for_those_of_the_next_one() 
         let (superblock, logged) = (graph.superblock().clone(), graph.logged_changes());
         let store = open(&cut);
         let erased = cut.contents();
-        store.commit(&toggles(1, 2)).unwrap();
+        store.commit(&toggles(&store, 1, 2)).unwrap();
         let next = cut.contents();
         assert_eq!(changed(&erased, &next), blocks, "the next flush takes its place");
 

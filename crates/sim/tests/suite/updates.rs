@@ -54,6 +54,8 @@ fn histories_are_of_all_kinds() {
     assert!(histories.iter().any(|h| h.states.windows(2).any(revives)));
     let repeats = |h: &History| h.states.iter().any(|s| s.edges.values().any(|copies| *copies > 2));
     assert!(histories.iter().filter(|history| repeats(history)).count() > 5);
+    let is_weighted = |h: &&History| h.options.weights.is_some();
+    assert!((15..50).contains(&histories.iter().filter(is_weighted).count()));
     assert!(any(|h| h.states[0].edges.len() > 1_000) && any(|h| h.states[0].edges.len() < 3));
 }
 
@@ -80,14 +82,18 @@ fn wrong_snapshots_are_found() {
         let of = |(_, of): &(String, usize)| history.states[*of].edges.is_empty();
         !last.snapshots.is_empty() && !last.snapshots.iter().any(of)
     };
-    let seed = (0..200).find(with_one).expect("a history with a snapshot at its end");
-    let mut history = History::new(seed).expect("no faults");
-    let points = history.points(seed).expect("no faults");
+    let with_point = |seed: u64| {
+        let mut history = History::new(seed).expect("no faults");
+        let points = history.points(seed).expect("no faults");
+        let last = history.steps.len();
+        let at = points.iter().position(|point| point.from + 1 == last)?;
+        Some((seed, history, at, points))
+    };
+    let found = (0..200).filter(with_one).find_map(with_point);
+    let (seed, mut history, at, points) = found.expect("a snapshot and a point at the end");
     let of = history.states.last().expect("there is a first state").snapshots[0].1;
     history.states[of].edges.pop_last();
-    let last = history.steps.len();
-    let at_end = |(_, point): &(usize, &cenote_sim::updates::Point)| point.from + 1 == last;
-    let (at, point) = points.iter().enumerate().find(at_end).expect("a point of the last step");
+    let point = &points[at];
     let fault = history.crash(seed, at, point, Sweep::default());
     assert!(fault.is_err(), "it saw no lost edge of a snapshot");
 }

@@ -196,9 +196,15 @@ impl Check<'_> {
                 continue;
             }
             let mut stored = 0;
-            let scanned = graph.scan(direction, &mut |_, page| {
+            let column = match graph.load_weights(direction) {
+                Ok(column) => column,
+                Err(error) => return self.note(error),
+            };
+            let adjacency = graph.adjacency(direction).expect("the graph has this direction");
+            let scanned = graph.scan(direction, &mut |number, page| {
                 stored += page.entries().len() as u64;
-                Ok(())
+                column
+                    .map_or(Ok(()), |column| adjacency.weight_runs(number, column, &page).map(drop))
             });
             match scanned {
                 Ok(()) => {

@@ -6,16 +6,18 @@
 //! - `gather`: the changes of a page from all runs and the log
 //! - `merged`: the lists of a page with its changes
 //! - `lengths`: how much longer lists have become
+//! - `weights`: where the weights of a page with its changes are
 
 pub(crate) mod gather;
 mod lengths;
 pub(crate) mod merged;
+mod weights;
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use crate::error::{PageFault, Result, other};
-use crate::log::Pending;
+use crate::log::{EdgeOp, Pending};
 use crate::page::{List, Page, PageEnds};
 use crate::runs::page::{RawEdit, RawSpan, RunGroup};
 use crate::{Direction, VertexId};
@@ -23,34 +25,58 @@ pub(crate) use gather::Span;
 use gather::{DeltaRoom, PageEdit, RunsFrom};
 pub(crate) use lengths::Lengths;
 use merged::Merged;
+use weights::LoggedWeights;
+pub use weights::{WeightPlace, WeightRun};
 
 /// A change of a list, and the page in which the entry has its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PlacedEdit {
     pub owner: VertexId,
     pub other: VertexId,
-    /// The page, and whether the entry is added.
+    /// The page, and what becomes of the entry.
     place: u64,
 }
 
-/// Bit of [`PlacedEdit::place`]: the entry is added, else deleted.
+/// Bits of [`PlacedEdit::place`]: the entry is added; it only gets another weight. Else it is
+/// deleted.
 const ADDED: u64 = 1 << 63;
+const REWEIGHED: u64 = 1 << 62;
 
 impl PlacedEdit {
     pub fn new(owner: VertexId, other: VertexId, page: u64, is_added: bool) -> Self {
         Self { owner, other, place: page | if is_added { ADDED } else { 0 } }
     }
 
+    fn of_op(owner: VertexId, other: VertexId, page: u64, op: EdgeOp) -> Self {
+        match op {
+            EdgeOp::Set => Self { owner, other, place: page | REWEIGHED },
+            op => Self::new(owner, other, page, op == EdgeOp::Add),
+        }
+    }
+
     pub fn page(&self) -> u64 {
-        self.place & !ADDED
+        self.place & !(ADDED | REWEIGHED)
     }
 
     pub fn is_added(&self) -> bool {
         self.place & ADDED != 0
     }
 
+    /// Whether the list has the entry before and after.
+    fn is_reweighed(&self) -> bool {
+        self.place & REWEIGHED != 0
+    }
+
+    fn op(&self) -> EdgeOp {
+        match (self.is_added(), self.is_reweighed()) {
+            (_, true) => EdgeOp::Set,
+            (true, _) => EdgeOp::Add,
+            _ => EdgeOp::Delete,
+        }
+    }
+
     pub fn net(&self) -> i64 {
-        if self.is_added() { 1 } else { -1 }
+        self.op().entries()
     }
 }
 
@@ -71,6 +97,8 @@ pub(crate) struct ListDelta {
     runs: Option<RunsFrom>,
     /// Of the log, or others that come last: ascending by owner and entry, and so by page.
     edits: Vec<PlacedEdit>,
+    /// The weights of these, in a graph with weights.
+    weights: Option<LoggedWeights>,
     /// Ascending by page and owner.
     spans: Vec<Span>,
     /// Vertices of the lists on the device, and those with the new ones.
@@ -107,17 +135,25 @@ impl ListDelta {
     ) -> Result<Self, PageFault> {
         let mut edits = Vec::with_capacity(pending.edges.len() * if directed { 1 } else { 2 });
         for (&(source, target), edge) in &pending.edges {
-            let edit = |owner, other, page| PlacedEdit::new(owner, other, page, edge.is_added);
+            let pages = edge.pages();
+            let edit = |owner, other, page| {
+                (PlacedEdit::of_op(owner, other, page, edge.op()), edge.weight)
+            };
             if !directed || direction == Direction::Out {
-                edits.push(edit(source, target, edge.pages[0]));
+                edits.push(edit(source, target, pages[0]));
             }
             let is_loop = !directed && source == target;
             if (!directed || direction == Direction::In) && !is_loop {
-                edits.push(edit(target, source, edge.pages[1]));
+                edits.push(edit(target, source, pages[1]));
             }
         }
         edits.sort_unstable();
-        Self::new(runs, edits, pending.counts.vertices as VertexId, lists)
+        let weights = pending
+            .weight_type()
+            .map(|kind| LoggedWeights::new(kind, edits.iter().map(|(_, weight)| *weight)));
+        let edits = edits.into_iter().map(|(edit, _)| edit).collect();
+        let delta = Self::new(runs, edits, pending.counts.vertices as VertexId, lists)?;
+        Ok(Self { weights, ..delta })
     }
 
     /// The changes of one direction: those of runs, then `edits`, which ascend, in a graph of so
@@ -132,6 +168,7 @@ impl ListDelta {
             runs,
             net: edits.iter().map(PlacedEdit::net).sum(),
             edits,
+            weights: None,
             spans: Vec::new(),
             base: lists.vertices,
             vertices,
@@ -188,7 +225,15 @@ impl ListDelta {
     pub fn memory_bytes(&self) -> usize {
         let runs = self.runs.as_ref().map_or(0, |runs| runs.runs.memory_bytes());
         let spans = self.spans.capacity() * size_of::<Span>();
-        runs + self.edits.capacity() * size_of::<PlacedEdit>() + spans
+        let weights = self.weights.as_ref().map_or(0, LoggedWeights::memory_bytes);
+        runs + self.edits.capacity() * size_of::<PlacedEdit>() + weights + spans
+    }
+
+    /// The changes of the log in a page, by their places among all of them.
+    fn edits_of(&self, page: u64) -> Range<usize> {
+        let start = self.edits.partition_point(|edit| edit.page() < page);
+        let len = self.edits[start..].iter().take_while(|edit| edit.page() == page).count();
+        start..start + len
     }
 
     /// Bytes of a [`DeltaRoom`] that fits every page of at most so many entries.
@@ -233,7 +278,7 @@ impl ListDelta {
         if !edits.is_empty() || !spans.is_empty() {
             let from = edits.partition_point(|edit| edit.owner < *owners.start());
             let to = edits.partition_point(|edit| edit.owner <= *owners.end());
-            let edits = edits[from..to].iter();
+            let edits = edits[from..to].iter().filter(|edit| !edit.is_reweighed());
             let of_page =
                 |edit: &PlacedEdit| PageEdit::new(edit.owner - first, edit.other, edit.is_added());
             room.add(edits.map(of_page), spans);
@@ -300,7 +345,7 @@ fn spans(edits: &[PlacedEdit], lists: &ListPages<'_>) -> Vec<Span> {
     let mut spans = Vec::new();
     for of_list in edits.chunk_by(|a, b| a.owner == b.owner) {
         let owner = of_list[0].owner;
-        if owner >= lists.vertices {
+        if owner >= lists.vertices || of_list.iter().all(PlacedEdit::is_reweighed) {
             continue;
         }
         let pages = (lists.pages_of)(owner);

@@ -8,17 +8,29 @@ use crate::error::{PageFault, at_most, equal, other};
 use crate::format::ID_BYTES_MAX;
 use crate::ids::Id;
 use crate::superblock::IdKind;
+use crate::weights::WeightType;
 
 /// Batches and their parts begin at multiples of so many bytes.
 const ALIGN: usize = 8;
 
+/// What a change of the log does with an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EdgeOp {
+    Add,
+    Delete,
+    /// Sets the weight.
+    Set,
+}
+
 /// A change that had an effect: an edge that was not there is added, or one that was there is
-/// deleted.
+/// deleted or gets a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LoggedChange {
-    pub is_added: bool,
+    pub op: EdgeOp,
     pub source: VertexId,
     pub target: VertexId,
+    /// Ordered bits of the weight that the edge gets; 0 if it is deleted or has none.
+    pub weight: u64,
     /// The pages of the epoch's lists that hold the place of the entry: of the source's list, and
     /// of the target's in an undirected graph or one with in-edges, else 0.
     pub pages: [u64; 2],
@@ -42,8 +54,32 @@ pub(crate) struct LoggedBatch {
     pub counts: PendingCounts,
 }
 
-/// Bit of the first page of a change: the edge is deleted.
+/// Bits of the first page of a change: the edge is deleted; its weight is set.
 const DELETED: u64 = 1 << 63;
+const SET: u64 = 1 << 62;
+
+impl EdgeOp {
+    /// How many entries more a list has.
+    pub fn entries(self) -> i64 {
+        match self {
+            Self::Add => 1,
+            Self::Delete => -1,
+            Self::Set => 0,
+        }
+    }
+
+    fn bits(self) -> u64 {
+        match self {
+            Self::Add => 0,
+            Self::Delete => DELETED,
+            Self::Set => SET,
+        }
+    }
+
+    fn of_bits(bits: u64) -> Option<Self> {
+        [Self::Add, Self::Delete, Self::Set].into_iter().find(|op| op.bits() == bits)
+    }
+}
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -67,11 +103,13 @@ struct RawChange {
 }
 
 impl LoggedBatch {
-    /// Bytes of a change.
-    pub const CHANGE_BYTES: usize = size_of::<RawChange>();
+    /// Bytes of a change, which in a graph with weights has one.
+    pub const fn change_bytes(weights: Option<WeightType>) -> usize {
+        size_of::<RawChange>() + if weights.is_some() { size_of::<u64>() } else { 0 }
+    }
 
-    /// Appends the encoding to `out`.
-    pub fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends the encoding to `out`, for a graph with weights of this type, or without.
+    pub fn encode(&self, weights: Option<WeightType>, out: &mut Vec<u8>) {
         let start = out.len();
         let PendingCounts { vertices, edges, degree_max, degree_max_vertex, .. } = self.counts;
         let (new_ids, changes) = (self.new_ids.len() as u32, self.changes.len() as u32);
@@ -89,23 +127,31 @@ impl LoggedBatch {
         }
         out.resize(start + (out.len() - start).next_multiple_of(ALIGN), 0);
         for change in &self.changes {
-            let LoggedChange { is_added, source, target, mut pages } = *change;
-            pages[0] |= if is_added { 0 } else { DELETED };
+            let LoggedChange { op, source, target, weight, mut pages } = *change;
+            pages[0] |= op.bits();
             out.extend_from_slice(bytemuck::bytes_of(&RawChange { source, target, pages }));
+            if let Some(kind) = weights {
+                let raw = if op == EdgeOp::Delete { 0 } else { kind.raw(weight) };
+                out.extend_from_slice(&raw.to_le_bytes());
+            }
         }
         raw.bytes = u32::try_from(out.len() - start).expect("a batch of the log is small");
         out[start..start + size_of::<RawBatch>()].copy_from_slice(bytemuck::bytes_of(&raw));
     }
 
     /// Bytes of the encoding of a batch with these ids and so many changes.
-    pub fn encoded_bytes(new_ids: &[Id], changes: usize) -> usize {
+    pub fn encoded_bytes(new_ids: &[Id], changes: usize, weights: Option<WeightType>) -> usize {
         let ids = encoded_id_bytes(new_ids).next_multiple_of(ALIGN);
-        size_of::<RawBatch>() + ids + changes * size_of::<RawChange>()
+        size_of::<RawBatch>() + ids + changes * Self::change_bytes(weights)
     }
 
     /// Decodes the first batch of `bytes` and steps over it. `stored_out` and `stored_in` of the
     /// counts are not in the log and stay 0.
-    pub fn decode(bytes: &mut &[u8], ids: IdKind) -> Result<Self, PageFault> {
+    pub fn decode(
+        bytes: &mut &[u8],
+        ids: IdKind,
+        weights: Option<WeightType>,
+    ) -> Result<Self, PageFault> {
         let cut = || other("a batch is cut short");
         let raw = bytes.get(..size_of::<RawBatch>()).ok_or_else(cut)?;
         let raw: RawBatch = bytemuck::pod_read_unaligned(raw);
@@ -124,13 +170,9 @@ impl LoggedBatch {
         if padding.iter().any(|byte| *byte != 0) {
             return Err(other("bytes that should be zero are not"));
         }
-        let size = size_of::<RawChange>();
+        let size = Self::change_bytes(weights);
         equal("bytes of the changes", changes.len() as u64, u64::from(raw.changes) * size as u64)?;
-        let changes = changes.chunks_exact(size).map(|change| {
-            let RawChange { source, target, pages } = bytemuck::pod_read_unaligned(change);
-            let is_added = pages[0] & DELETED == 0;
-            LoggedChange { is_added, source, target, pages: [pages[0] & !DELETED, pages[1]] }
-        });
+        let changes = changes.chunks_exact(size).map(|change| decode_change(change, weights));
         let counts = PendingCounts {
             vertices: raw.vertices,
             edges: raw.edges,
@@ -138,8 +180,30 @@ impl LoggedBatch {
             degree_max_vertex: raw.degree_max_vertex,
             ..PendingCounts::default()
         };
-        Ok(Self { new_ids, changes: changes.collect(), counts })
+        Ok(Self { new_ids, changes: changes.collect::<Result<_, _>>()?, counts })
     }
+}
+
+fn decode_change(bytes: &[u8], weights: Option<WeightType>) -> Result<LoggedChange, PageFault> {
+    let (change, weight) = bytes.split_at(size_of::<RawChange>());
+    let RawChange { source, target, pages: [first, second] } = bytemuck::pod_read_unaligned(change);
+    let bits = first & (DELETED | SET);
+    let op = EdgeOp::of_bits(bits).filter(|op| *op != EdgeOp::Set || weights.is_some());
+    let op = op.ok_or_else(|| other("a change neither adds nor deletes an edge"))?;
+    let weight = match weights {
+        Some(kind) => {
+            let raw = bytemuck::pod_read_unaligned(weight);
+            if op == EdgeOp::Delete {
+                equal("weight of a deletion", raw, 0)?;
+                0
+            } else {
+                let ordered = kind.ordered_of_file(raw);
+                ordered.ok_or_else(|| other("the weight of a change is none of its type"))?
+            }
+        }
+        None => 0,
+    };
+    Ok(LoggedChange { op, source, target, weight, pages: [first & !bits, second] })
 }
 
 fn take_id(rest: &mut &[u8], kind: IdKind) -> Result<Id, PageFault> {
@@ -162,10 +226,24 @@ fn take_id(rest: &mut &[u8], kind: IdKind) -> Result<Id, PageFault> {
 mod tests {
     use super::*;
 
-    fn batch(new_ids: Vec<Id>) -> LoggedBatch {
-        let change = |is_added, source| LoggedChange { is_added, source, target: 7, pages: [5, 9] };
+    const KINDS: [Option<WeightType>; 5] = [
+        None,
+        Some(WeightType::F32),
+        Some(WeightType::F64),
+        Some(WeightType::U32),
+        Some(WeightType::I64),
+    ];
+
+    fn batch(new_ids: Vec<Id>, weights: Option<WeightType>) -> LoggedBatch {
+        let weight = weights.and_then(|kind| kind.of_f64(3.0)).unwrap_or(0);
+        let change = |op, source| {
+            let weight = if op == EdgeOp::Delete { 0 } else { weight };
+            LoggedChange { op, source, target: 7, weight, pages: [5, 9] }
+        };
         let counts = PendingCounts { vertices: 12, edges: 4, ..PendingCounts::default() };
-        LoggedBatch { new_ids, changes: vec![change(true, 1), change(false, 2)], counts }
+        let mut changes = vec![change(EdgeOp::Add, 1), change(EdgeOp::Delete, 2)];
+        changes.extend(weights.map(|_| change(EdgeOp::Set, 3)));
+        LoggedBatch { new_ids, changes, counts }
     }
 
     #[test]
@@ -176,32 +254,64 @@ mod tests {
             (IdKind::Integers, vec![Id::Integer(u64::MAX), Id::Integer(3)]),
             (IdKind::Dense, vec![]),
         ] {
-            let (first, second) = (batch(ids.clone()), batch(vec![]));
-            let mut bytes = Vec::new();
-            first.encode(&mut bytes);
-            assert_eq!(bytes.len(), LoggedBatch::encoded_bytes(&ids, 2));
-            let len = bytes.len();
-            second.encode(&mut bytes);
-            let mut rest = bytes.as_slice();
-            assert_eq!(LoggedBatch::decode(&mut rest, kind), Ok(first));
-            assert_eq!(LoggedBatch::decode(&mut rest, kind), Ok(second));
-            assert!(rest.is_empty());
-            for cut in 0..len {
-                assert!(LoggedBatch::decode(&mut &bytes[..cut], kind).is_err(), "{cut} bytes");
+            for weights in KINDS {
+                let (first, second) = (batch(ids.clone(), weights), batch(vec![], weights));
+                let mut bytes = Vec::new();
+                first.encode(weights, &mut bytes);
+                let len = bytes.len();
+                assert_eq!(len, LoggedBatch::encoded_bytes(&ids, first.changes.len(), weights));
+                second.encode(weights, &mut bytes);
+                let mut rest = bytes.as_slice();
+                assert_eq!(LoggedBatch::decode(&mut rest, kind, weights), Ok(first));
+                assert_eq!(LoggedBatch::decode(&mut rest, kind, weights), Ok(second));
+                assert!(rest.is_empty());
+                for cut in 0..len {
+                    let decoded = LoggedBatch::decode(&mut &bytes[..cut], kind, weights);
+                    assert!(decoded.is_err(), "{cut} bytes");
+                }
             }
         }
     }
 
     #[test]
-    fn no_flipped_byte_of_a_batch_makes_the_decoder_panic() {
+    fn what_is_no_weight_of_the_graph_is_an_error() {
+        let encoded = |weights, raw: u64| {
+            let mut bytes = Vec::new();
+            batch(vec![], Some(weights)).encode(Some(weights), &mut bytes);
+            let end = bytes.len();
+            bytes[end - 8..].copy_from_slice(&raw.to_le_bytes());
+            let decoded = LoggedBatch::decode(&mut bytes.as_slice(), IdKind::Dense, Some(weights));
+            decoded.map(|batch| batch.changes[2].weight)
+        };
+        let (nan, minus_zero) = (f32::NAN.to_bits(), (-0f32).to_bits());
+        for raw in [nan.into(), minus_zero.into(), 1 << 32] {
+            assert!(encoded(WeightType::F32, raw).is_err(), "{raw:#x}");
+        }
+        assert!(encoded(WeightType::F64, f64::INFINITY.to_bits()).is_err());
+        assert!(encoded(WeightType::U32, 1 << 32).is_err());
+        assert_eq!(encoded(WeightType::U32, 9), Ok(9));
+        assert_eq!(encoded(WeightType::F64, 0), Ok(WeightType::F64.of_f64(0.0).unwrap()));
+        // Without weights none is set.
         let mut bytes = Vec::new();
-        batch(vec![Id::String("name".into())]).encode(&mut bytes);
-        for at in 0..bytes.len() {
-            for flip in [1, 0x80, 0xff] {
-                bytes[at] ^= flip;
-                let _ = LoggedBatch::decode(&mut bytes.as_slice(), IdKind::Strings);
-                let _ = LoggedBatch::decode(&mut bytes.as_slice(), IdKind::Integers);
-                bytes[at] ^= flip;
+        let change =
+            LoggedChange { op: EdgeOp::Set, source: 1, target: 2, weight: 0, pages: [3, 4] };
+        LoggedBatch { changes: vec![change], ..batch(vec![], None) }.encode(None, &mut bytes);
+        assert!(LoggedBatch::decode(&mut bytes.as_slice(), IdKind::Dense, None).is_err());
+    }
+
+    #[test]
+    fn no_flipped_byte_of_a_batch_makes_the_decoder_panic() {
+        for weights in KINDS {
+            let mut bytes = Vec::new();
+            batch(vec![Id::String("name".into())], weights).encode(weights, &mut bytes);
+            for at in 0..bytes.len() {
+                for flip in [1, 0x80, 0xff] {
+                    bytes[at] ^= flip;
+                    for ids in [IdKind::Strings, IdKind::Integers] {
+                        let _ = LoggedBatch::decode(&mut bytes.as_slice(), ids, weights);
+                    }
+                    bytes[at] ^= flip;
+                }
             }
         }
     }

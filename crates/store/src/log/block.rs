@@ -9,6 +9,7 @@ use crate::error::{PageFault, Result, at_most, other, zero_behind};
 use crate::format::{HEADER_BYTES, LOG_BLOCK_BYTES, PageKind};
 use crate::header::{self, Identity, PageHeader};
 use crate::superblock::Superblock;
+use crate::weights::WeightType;
 
 /// Bytes of batches in a block.
 const PAYLOAD_BYTES: usize = LOG_BLOCK_BYTES - HEADER_BYTES;
@@ -21,6 +22,8 @@ pub(crate) struct LogArea {
     pub page_bytes: usize,
     pub salt: u64,
     pub epoch: u64,
+    /// Type of the weights of its changes.
+    pub weights: Option<WeightType>,
 }
 
 /// The place of a flush and its number, which ascends by one from 1.
@@ -59,7 +62,8 @@ impl LogArea {
     /// The log of a commit.
     pub fn of(superblock: &Superblock) -> Self {
         let Superblock { ref log, page_bytes, salt, epoch, .. } = *superblock;
-        Self { pages: log.clone(), page_bytes: page_bytes as usize, salt, epoch }
+        let (page_bytes, weights) = (page_bytes as usize, superblock.weight_type());
+        Self { pages: log.clone(), page_bytes, salt, epoch, weights }
     }
 
     pub fn blocks(&self) -> u64 {

@@ -22,9 +22,9 @@ mod block;
 mod pending;
 mod read;
 
-pub(crate) use batch::{LoggedBatch, LoggedChange, encoded_id_bytes};
+pub(crate) use batch::{EdgeOp, LoggedBatch, LoggedChange, encoded_id_bytes};
 pub(crate) use block::{FlushPlace, LogArea};
-pub(crate) use pending::{Pending, PendingCounts};
+pub(crate) use pending::{Pending, PendingCounts, PendingEdge};
 pub(crate) use read::{LogEnd, read_log};
 
 /// Name of the log in errors.

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{LoggedBatch, LoggedChange, encoded_id_bytes};
+use super::{EdgeOp, LoggedBatch, LoggedChange, encoded_id_bytes};
 use crate::VertexId;
 use crate::error::{PageFault, at_most, equal, other};
 use crate::format::VERTICES_MAX;
 use crate::ids::Id;
 use crate::superblock::{IdKind, SectionKind, Superblock};
 use crate::update::{Change, Op};
+use crate::weights::value::SummaryEdit;
+use crate::weights::{Weight, WeightSummary, WeightType};
 
 /// The numbers of a graph that changes of edges change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,9 +43,45 @@ impl PendingCounts {
 /// A change that the lists do not have yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PendingEdge {
-    pub is_added: bool,
+    /// The highest bits of the first say what becomes of the edge.
+    pages: [u64; 2],
+    /// Ordered bits of the weight that the edge has now; 0 if it is deleted or has none.
+    pub weight: u64,
+}
+
+/// Bits of the first page of a [`PendingEdge`]: it is not there any more; it was there with
+/// another weight.
+const DELETED: u64 = 1 << 63;
+const REWEIGHED: u64 = 1 << 62;
+
+impl PendingEdge {
+    fn new(op: EdgeOp, mut pages: [u64; 2], weight: u64) -> Self {
+        pages[0] |= match op {
+            EdgeOp::Add => 0,
+            EdgeOp::Delete => DELETED,
+            EdgeOp::Set => REWEIGHED,
+        };
+        Self { pages, weight }
+    }
+
+    /// What becomes of the edge of the lists: [`EdgeOp::Set`] if it only gets a weight.
+    pub fn op(&self) -> EdgeOp {
+        match self.pages[0] & (DELETED | REWEIGHED) {
+            0 => EdgeOp::Add,
+            DELETED => EdgeOp::Delete,
+            _ => EdgeOp::Set,
+        }
+    }
+
+    /// Whether the edge is there now.
+    pub fn is_there(&self) -> bool {
+        self.op() != EdgeOp::Delete
+    }
+
     /// See [`LoggedChange::pages`].
-    pub pages: [u64; 2],
+    pub fn pages(&self) -> [u64; 2] {
+        [self.pages[0] & !(DELETED | REWEIGHED), self.pages[1]]
+    }
 }
 
 /// Changes that the lists of the epoch do not have yet: at most one for each edge.
@@ -51,6 +89,7 @@ pub(crate) struct PendingEdge {
 pub(crate) struct Pending {
     directed: bool,
     has_in_edges: bool,
+    weights: Option<WeightType>,
     /// By source and target; in an undirected graph by the smaller and the larger end.
     pub edges: BTreeMap<(VertexId, VertexId), PendingEdge>,
     pub new_ids: Vec<Id>,
@@ -66,12 +105,17 @@ impl Pending {
         Self {
             directed: superblock.directed,
             has_in_edges: superblock.in_edges,
+            weights: superblock.weight_type(),
             edges: BTreeMap::new(),
             new_ids: Vec::new(),
             id_bytes: 0,
             counts: PendingCounts::of(superblock),
             logged_changes: 0,
         }
+    }
+
+    pub fn weight_type(&self) -> Option<WeightType> {
+        self.weights
     }
 
     pub fn is_empty(&self) -> bool {
@@ -99,22 +143,41 @@ impl Pending {
         self.new_ids.truncate(keep);
     }
 
-    /// Makes a change. A change and its opposite cancel each other out. False if the edge is there
-    /// already or is not there.
+    /// The change of an edge, if there is one.
+    pub fn edge(&self, source: VertexId, target: VertexId) -> Option<&PendingEdge> {
+        self.edges.get(&self.key(source, target).0)
+    }
+
+    /// Makes a change. An addition and a deletion of an edge without weight cancel each other out.
+    /// False if the edge is there already or is not there.
     pub fn apply(&mut self, change: &LoggedChange) -> bool {
-        let LoggedChange { is_added, source, target, mut pages } = *change;
+        let LoggedChange { op, source, target, weight, mut pages } = *change;
         let (key, is_turned) = self.key(source, target);
         if is_turned {
             pages.swap(0, 1);
         }
-        match self.edges.get(&key) {
-            Some(edge) if edge.is_added == is_added => return false,
-            Some(_) => drop(self.edges.remove(&key)),
-            None => drop(self.edges.insert(key, PendingEdge { is_added, pages })),
+        let before = self.edges.get(&key).copied();
+        let of_lists = match (before.map(|edge| edge.op()), op) {
+            (Some(EdgeOp::Add | EdgeOp::Set), EdgeOp::Add)
+            | (Some(EdgeOp::Delete), EdgeOp::Delete | EdgeOp::Set) => return false,
+            (None, op) => Some(op),
+            (Some(EdgeOp::Add), EdgeOp::Delete) => None,
+            (Some(EdgeOp::Add), EdgeOp::Set) => Some(EdgeOp::Add),
+            (Some(EdgeOp::Set), op) => Some(op),
+            // It was there, maybe with another weight.
+            (Some(EdgeOp::Delete), EdgeOp::Add) => self.weights.map(|_| EdgeOp::Set),
+        };
+        match of_lists {
+            Some(op) => {
+                let pages = before.map_or(pages, |before| before.pages());
+                self.edges.insert(key, PendingEdge::new(op, pages, weight));
+            }
+            None => drop(self.edges.remove(&key)),
         }
-        let by = |count: &mut u64, entries: u64| match is_added {
-            true => *count += entries,
-            false => *count = count.saturating_sub(entries),
+        let by = |count: &mut u64, entries: u64| match op {
+            EdgeOp::Add => *count += entries,
+            EdgeOp::Delete => *count = count.saturating_sub(entries),
+            EdgeOp::Set => {}
         };
         by(&mut self.counts.edges, 1);
         by(&mut self.counts.stored_out, if self.directed || source == target { 1 } else { 2 });
@@ -122,6 +185,15 @@ impl Pending {
             by(&mut self.counts.stored_in, 1);
         }
         true
+    }
+
+    /// Takes back what the last change made of an edge; the caller takes back the counts.
+    pub fn put_back(&mut self, change: &LoggedChange, before: Option<PendingEdge>) {
+        let (key, _) = self.key(change.source, change.target);
+        match before {
+            Some(edge) => drop(self.edges.insert(key, edge)),
+            None => drop(self.edges.remove(&key)),
+        }
     }
 
     /// Makes the changes of a batch of the log.
@@ -176,15 +248,47 @@ impl Pending {
             stored_in,
             degree_max,
             degree_max_vertex,
+            weights: committed.weights.map(|weights| self.summary(weights, committed.stored_out)),
             ..superblock
         }
+    }
+
+    /// The summary of the weights with those of the changes, which must be right as bounds: the
+    /// weights of entries that are deleted or get another are taken for the mean, since the log
+    /// does not have them.
+    fn summary(&self, committed: WeightSummary, stored: u64) -> WeightSummary {
+        let mean = committed.mean();
+        let mut summary = SummaryEdit::new(committed, stored);
+        for (&(source, target), edge) in &self.edges {
+            for _ in 0..if self.directed || source == target { 1 } else { 2 } {
+                if edge.op() != EdgeOp::Add {
+                    summary.remove_number(mean);
+                }
+                if edge.is_there() {
+                    summary.add(edge.weight);
+                }
+            }
+        }
+        summary.finish(self.counts.stored_out)
     }
 
     /// All changes, for a commit.
     pub fn changes(&self) -> impl Iterator<Item = Change> {
         self.edges.iter().map(|(&(source, target), edge)| {
-            let op = if edge.is_added { Op::Add } else { Op::Delete };
+            let op = match edge.op() {
+                EdgeOp::Add => Op::Add,
+                EdgeOp::Delete => Op::Delete,
+                EdgeOp::Set => Op::Set,
+            };
             Change { op, source, target }
+        })
+    }
+
+    /// The weight of each of them; nothing in a graph without weights.
+    pub fn change_weights(&self) -> impl Iterator<Item = Option<Weight>> {
+        self.weights.into_iter().flat_map(|kind| {
+            let weight = move |edge: &PendingEdge| kind.weight(edge.weight);
+            self.edges.values().map(move |edge| edge.is_there().then(|| weight(edge)))
         })
     }
 }

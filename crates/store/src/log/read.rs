@@ -56,7 +56,7 @@ pub(crate) fn read_log(
             Ok(blocks) => {
                 let mut rest = batches.as_slice();
                 while !rest.is_empty() {
-                    let batch = LoggedBatch::decode(&mut rest, ids);
+                    let batch = LoggedBatch::decode(&mut rest, ids, area.weights);
                     let taken = batch.and_then(&mut take);
                     taken.map_err(|fault| reader.fault(next.block, fault))?;
                 }

@@ -121,7 +121,7 @@ impl<'g> Lookup<'g> {
             vertices.clear();
             vertices.extend(wanted.iter().take_while(|w| w.page == page).map(|w| w.vertex));
             let (mut wanted, mut taken) = (wanted.iter(), Ok(()));
-            adjacency.reparse_lists(page, bytes, vertices, decoded, |piece| {
+            adjacency.reparse_lists(page, bytes, vertices, decoded, &mut |piece| {
                 if let (Ok(()), Some(wanted)) = (&taken, wanted.next()) {
                     taken = take(wanted, piece);
                 }

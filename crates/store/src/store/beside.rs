@@ -107,7 +107,8 @@ impl Store {
         let Some(area) = self.log_area() else { return Ok(false) };
         let graph = self.base_graph(&mut lock(&self.live))?;
         let bytes = area.blocks() * LOG_BLOCK_BYTES as u64;
-        let changes = (bytes / LoggedBatch::CHANGE_BYTES as u64).min(self.limits.changes as u64);
+        let changes =
+            (bytes / LoggedBatch::change_bytes(None) as u64).min(self.limits.changes as u64);
         Ok(graph.runs() > 0 && !has_room_for(&graph, changes, self.limits.run_percent))
     }
 

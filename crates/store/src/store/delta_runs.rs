@@ -73,6 +73,7 @@ impl Store {
         let new_ids = pending.id_bytes + encoded_id_bytes(&batch.new_ids);
         // A graph without vertices has no page to read new lists with.
         graph.vertices() > 0
+            && graph.superblock().has_plain_edges()
             && changes > 0
             && live.new_vertices() + batch.new_ids.len() <= NEW_VERTICES_MAX
             && new_ids <= NEW_IDS_BYTES_MAX

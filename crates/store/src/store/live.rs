@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use cenote_device::{Queue, QueueConfig};
+use cenote_device::Queue;
 use cenote_pool::Handle;
 
 use super::delta_runs::is_for_commit;
@@ -18,15 +18,16 @@ use super::{
 };
 use crate::degrees::longer;
 use crate::error::Result;
-use crate::format::LOG_BLOCK_BYTES;
 use crate::graph::Graph;
 use crate::ids::{Id, IdRef, Ids};
-use crate::log::{FlushPlace, LogArea, LoggedBatch, LoggedChange, Pending, encoded_id_bytes};
+use crate::log::{EdgeOp, FlushPlace, LogArea, LoggedBatch, LoggedChange};
+use crate::log::{Pending, PendingEdge, encoded_id_bytes};
 use crate::pages::LookupPool;
 use crate::readers::lock;
 use crate::superblock::Superblock;
 use crate::update::watch::{UNWATCHED, Watch};
 use crate::update::{Answer, Batch, Change, Op, Updated, check};
+use crate::weights::{Weight, WeightType};
 use crate::{Direction, VertexId};
 
 /// Changes whose pages are read ahead together.
@@ -114,6 +115,8 @@ enum Outcome {
 struct Logged {
     change: LoggedChange,
     places: [Option<Place>; 2],
+    /// What became of the edge before.
+    before: Option<PendingEdge>,
 }
 
 impl Live {
@@ -173,7 +176,8 @@ impl Live {
     }
 
     pub(super) fn has_room(&self, area: &LogArea, limits: &WriteLimits, batch: &Batch) -> bool {
-        let bytes = LoggedBatch::encoded_bytes(&batch.new_ids, batch.changes.len());
+        let weights = self.weight_type();
+        let bytes = LoggedBatch::encoded_bytes(&batch.new_ids, batch.changes.len(), weights);
         let blocks = LogArea::blocks_for(self.queued_bytes + bytes);
         // A graph without vertices has no page to read new lists with.
         self.base().graph.vertices() > 0
@@ -204,7 +208,8 @@ impl Live {
         let placed = self.place_each(batch, finder, &mut made, &mut answers);
         if !matches!(placed, Ok(true)) {
             for logged in made.iter().rev() {
-                self.count(logged, false);
+                self.pending.put_back(&logged.change, logged.before);
+                self.count(logged, -1);
             }
             self.pending.take_back_ids(batch.new_ids.len());
             self.pending.counts = before;
@@ -228,16 +233,19 @@ impl Live {
     ) -> Result<bool> {
         let graph = Arc::clone(&self.base().graph);
         let mut is_longest_known = true;
+        let mut weights = batch.weights.iter().copied();
         for (i, some) in batch.changes.chunks(AHEAD_CHANGES).enumerate() {
             // The first of them are in memory.
             if i > 0 {
                 finder.read_ahead(some)?;
             }
             for change in some {
-                match self.outcome(&graph, finder, change)? {
+                match self.outcome(&graph, finder, change, weights.next().flatten())? {
                     Outcome::Answer(answer) => answers.push(answer),
                     Outcome::Change(logged) => {
-                        self.count(&logged, true);
+                        let is_new = self.pending.apply(&logged.change);
+                        assert!(is_new, "the edge was looked up");
+                        self.count(&logged, 1);
                         is_longest_known &= self.follow_longest(&logged);
                         made.push(logged);
                         answers.push(Answer::Done);
@@ -252,6 +260,10 @@ impl Live {
             (counts.degree_max, counts.degree_max_vertex) = longest;
         }
         Ok(true)
+    }
+
+    fn weight_type(&self) -> Option<WeightType> {
+        self.base().graph.superblock().weight_type()
     }
 
     /// Keeps a handle on the graph of the newest commit for the next batch.
@@ -276,29 +288,38 @@ impl Live {
         graph: &Graph,
         finder: &mut Finder<'_>,
         &Change { op, source, target }: &Change,
+        weight: Option<Weight>,
     ) -> Result<Outcome> {
         let superblock = graph.superblock();
-        let is_added = match op {
-            Op::Add => true,
-            Op::Delete => false,
-            Op::Set => unreachable!("the log has no weights, and other graphs no such change"),
+        let op = match op {
+            Op::Add => EdgeOp::Add,
+            Op::Delete => EdgeOp::Delete,
+            Op::Set => EdgeOp::Set,
             Op::AddVertex => return Ok(Outcome::Answer(Answer::Present)),
             _ => unreachable!("the batch is a commit"),
         };
-        if is_added && source == target && !superblock.self_loops_kept {
+        if op == EdgeOp::Add && source == target && !superblock.self_loops_kept {
             return Ok(Outcome::Answer(Answer::SelfLoop));
         }
-        let (key, _) = self.pending.key(source, target);
-        let pending = self.pending.edges.get(&key).map(|edge| edge.is_added);
-        if pending == Some(is_added) {
-            return Ok(Outcome::Answer(if is_added { Answer::Present } else { Answer::Absent }));
+        let before = self.pending.edge(source, target).copied();
+        let refused = |is_there| match (op, is_there) {
+            (EdgeOp::Add, true) => Some(Outcome::Answer(Answer::Present)),
+            (EdgeOp::Delete | EdgeOp::Set, false) => Some(Outcome::Answer(Answer::Absent)),
+            _ => None,
+        };
+        if let Some(answer) = before.and_then(|before| refused(before.is_there())) {
+            return Ok(answer);
         }
         let first = finder.find(Direction::Out, source, target)?;
-        let is_there = pending.unwrap_or(first.is_there);
-        match (is_added, is_there) {
-            (true, true) => return Ok(Outcome::Answer(Answer::Present)),
-            (false, false) => return Ok(Outcome::Answer(Answer::Absent)),
-            _ => {}
+        if let Some(answer) = refused(before.map_or(first.is_there, |before| before.is_there())) {
+            return Ok(answer);
+        }
+        let weight = weight.map(|weight| weight.ordered().expect("weights were checked"));
+        if let (EdgeOp::Delete, Some(wanted)) = (op, weight) {
+            let weight = before.map_or_else(|| finder.weight(&first, target), |b| Ok(b.weight))?;
+            if weight != wanted {
+                return Ok(Outcome::Answer(Answer::Absent));
+            }
         }
         let second = match (superblock.directed, superblock.in_edges) {
             (true, true) => Some(finder.find(Direction::In, target, source)?),
@@ -306,10 +327,10 @@ impl Live {
             _ => None,
         };
         let places = [Some(first), second];
-        let (nets, entries) = (&self.base().nets, if is_added { 1 } else { -1 });
+        let nets = &self.base().nets;
         // Both may be in one page.
-        let room = places.iter().flatten().all(|place| nets.has_room(place, 2 * entries));
-        if !room {
+        let has_room = |place: &Place| op == EdgeOp::Set || nets.has_room(place, 2 * op.entries());
+        if !places.iter().flatten().all(has_room) {
             return Ok(Outcome::NoRoom);
         }
         let of_target = match second {
@@ -318,21 +339,18 @@ impl Live {
             None => first.page,
         };
         let pages = [first.page, of_target];
-        Ok(Outcome::Change(Logged {
-            change: LoggedChange { is_added, source, target, pages },
-            places,
-        }))
+        let weight = if op == EdgeOp::Delete { 0 } else { weight.unwrap_or(0) };
+        let change = LoggedChange { op, source, target, weight, pages };
+        Ok(Outcome::Change(Logged { change, places, before }))
     }
 
-    /// Makes a change, or takes it back.
-    fn count(&mut self, logged: &Logged, is_made: bool) {
-        let mut change = logged.change;
-        change.is_added ^= !is_made;
-        let is_new = self.pending.apply(&change);
-        assert!(is_new, "the edge was looked up");
+    /// Counts a change that is made, or with -1 one that is taken back.
+    fn count(&mut self, logged: &Logged, times: i64) {
         let nets = &mut self.base.as_mut().expect("it was loaded before").nets;
-        let entries = if change.is_added { 1 } else { -1 };
-        logged.places.iter().flatten().for_each(|place| nets.count(place, entries));
+        let entries = times * logged.change.op.entries();
+        if entries != 0 {
+            logged.places.iter().flatten().for_each(|place| nets.count(place, entries));
+        }
     }
 
     /// Keeps the longest list of targets up to date; false if it became shorter.
@@ -343,11 +361,13 @@ impl Live {
         let lists = logged.places.iter().flatten();
         for place in lists.filter(|place| place.direction == Direction::Out) {
             let longest = (counts.degree_max, counts.degree_max_vertex);
-            if logged.change.is_added {
-                (counts.degree_max, counts.degree_max_vertex) =
-                    longer(longest, (nets.degree(place), place.owner));
-            } else {
-                is_known &= place.owner != longest.1;
+            match logged.change.op {
+                EdgeOp::Add => {
+                    (counts.degree_max, counts.degree_max_vertex) =
+                        longer(longest, (nets.degree(place), place.owner));
+                }
+                EdgeOp::Delete => is_known &= place.owner != longest.1,
+                EdgeOp::Set => {}
             }
         }
         is_known
@@ -360,9 +380,9 @@ impl Store {
     /// ([`WriteLimits::run_percent`]), and so does a batch that is too large for the log
     /// ([`WriteLimits::bulk_run_percent`]); else the batch is made by [`Store::update`], with all
     /// changes of runs and log. So is a batch that deletes vertices, changes their values or
-    /// concerns deleted ones, and each of a graph with weights or repeated edges. Threads that
-    /// commit at the same time share a write; those of them that have new ids must not run at the
-    /// same time.
+    /// concerns deleted ones, each of a graph with repeated edges, and in a graph with weights one
+    /// that the log has no room for. Threads that commit at the same time share a write; those of
+    /// them that have new ids must not run at the same time.
     ///
     /// # Errors
     /// As [`Store::update`].
@@ -377,7 +397,7 @@ impl Store {
     pub fn commit_watched(&self, batch: &Batch, watch: Watch<'_>) -> Result<Updated> {
         self.check_health()?;
         let mut live = lock(&self.live);
-        if !lock(&self.state).commit.superblock.has_plain_edges() {
+        if !lock(&self.state).commit.superblock.logs_edges() {
             return self.make_commit(live, batch, watch);
         }
         let (mut log_bytes, mut pages_written) = (0, 0);
@@ -388,6 +408,7 @@ impl Store {
             if self.limits.bytes == 0 || is_for_lists {
                 return self.make_commit(live, batch, watch);
             }
+            check(&self.load_base(&mut live)?.graph, None, batch)?;
             (log_bytes, pages_written) = self.create_log(live)?;
             live = lock(&self.live);
         }
@@ -425,7 +446,9 @@ impl Store {
             return Ok(updated);
         };
         if !logged.changes.is_empty() || !logged.new_ids.is_empty() {
-            live.queued_bytes += LoggedBatch::encoded_bytes(&logged.new_ids, logged.changes.len());
+            let (ids, weights) = (&logged.new_ids, live.weight_type());
+            let bytes = LoggedBatch::encoded_bytes(ids, logged.changes.len(), weights);
+            live.queued_bytes += bytes;
             live.queued.push(logged);
             live.batches += 1;
         }
@@ -519,32 +542,6 @@ impl Store {
         Ok(written)
     }
 
-    /// Writes a flush and returns its bytes and the queue.
-    fn write_flush(
-        &self,
-        queue: Option<Box<dyn Queue>>,
-        area: &LogArea,
-        place: FlushPlace,
-        durable: u64,
-        batches: &[LoggedBatch],
-    ) -> Result<(u64, Box<dyn Queue>)> {
-        let device = self.device.as_ref();
-        let mut queue = match queue {
-            Some(queue) => queue,
-            None => device.queue(&QueueConfig::with_depth(1).any_thread(true))?,
-        };
-        let mut bytes = Vec::new();
-        batches.iter().for_each(|batch| batch.encode(&mut bytes));
-        let buffer = area.encode(place, durable, &bytes)?;
-        let len = LogArea::blocks_for(bytes.len()) as usize * LOG_BLOCK_BYTES;
-        let offset = area.offset(place.block);
-        cenote_device::write_all_on(queue.as_mut(), device, offset, len, buffer)?;
-        if self.limits.synced {
-            device.sync()?;
-        }
-        Ok((len as u64, queue))
-    }
-
     pub(crate) fn lock_live(&self) -> MutexGuard<'_, Live> {
         lock(&self.live)
     }
@@ -555,18 +552,6 @@ impl Store {
             live = self.flushed.wait(live).unwrap_or_else(PoisonError::into_inner);
         }
         live
-    }
-
-    /// Makes a log, in a commit. Returns the bytes of the log and the pages that were written.
-    fn create_log(&self, live: MutexGuard<'_, Live>) -> Result<(u64, u64)> {
-        let mut transaction = self.begin_with(live, UNWATCHED)?;
-        transaction.keep_lists();
-        let superblock = transaction.superblock();
-        let bytes = self.limits.bytes_of(superblock.file_bytes());
-        transaction.make_log(bytes)?;
-        let pages = transaction.draft.pages_written();
-        transaction.commit()?;
-        Ok((bytes, pages))
     }
 
     fn load_base<'l>(&self, live: &'l mut Live) -> Result<&'l mut Base> {

@@ -3,6 +3,7 @@
 //! - [`Store`]: opens [`Graph`]s, each as of one epoch, and one transaction at a time
 //! - [`Transaction`]: writes pages copy-on-write and commits them
 //! - `live`: small batches of changes, which go to the log; `places`: where they belong in lists
+//! - `flush`: makes a log, and writes flushes to it
 //! - `delta_runs`: which changes become runs, and when runs are merged
 //! - `draft`: pages of a commit to be; `beside`: merges while commits go on
 //! - `allocator`: free pages, and when they can be reused
@@ -14,6 +15,7 @@ mod allocator;
 mod beside;
 mod delta_runs;
 pub(crate) mod draft;
+mod flush;
 mod live;
 mod page_writer;
 mod places;
@@ -100,7 +102,7 @@ pub struct WriteLimits {
     /// none is made.
     pub bytes: u64,
     /// Most changes of edges in the log, with those that cancel each other out. Each takes
-    /// [`WriteLimits::CHANGE_BYTES`] of memory, and 32 bytes of a reader's.
+    /// [`WriteLimits::CHANGE_BYTES`] of memory, and 32 bytes of a reader's, 40 or 48 with a weight.
     pub changes: usize,
     /// Most bytes of delta runs, in percent of those of the lists: a full log becomes a run while
     /// there is room, else it is merged into the lists with all runs. For 0 none does. Passes over
@@ -275,7 +277,7 @@ impl Store {
         // Look-ups of the log have pages of their own.
         let frames = self.frames(graph.superblock()) + WINDOWS * WINDOW_PAGES;
         let pages = frames * Pool::frame_bytes(graph.page_bytes());
-        let changes = match graph.superblock().has_plain_edges() {
+        let changes = match graph.superblock().logs_edges() {
             true => live.memory_bytes(&self.limits) as u64,
             false => 0,
         };

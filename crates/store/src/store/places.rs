@@ -110,7 +110,7 @@ impl<'g> Finder<'g> {
         let bytes = graph.pages.pin(handle, lists.first_page() + page)?;
         let page_entries = page_entries(lists, page, &bytes, decoded)?;
         let mut found = None;
-        lists.reparse_lists(page, &bytes, &[owner], decoded, |list| {
+        lists.reparse_lists(page, &bytes, &[owner], decoded, &mut |list| {
             let place = Place {
                 direction,
                 owner,
@@ -124,6 +124,25 @@ impl<'g> Finder<'g> {
             found = Some((list.targets.first().copied(), place));
         })?;
         Ok(found.expect("the index led to a page with the list"))
+    }
+
+    /// Ordered bits of the weight of an entry that is in the lists at this place.
+    pub fn weight(&mut self, place: &Place, entry: VertexId) -> Result<u64> {
+        let Self { graph, handle, decoded } = self;
+        let &Place { direction, owner, page, .. } = place;
+        let lists = graph.adjacency(direction).expect("the graph has this direction");
+        let column = graph.load_weights(direction)?.expect("the graph has weights");
+        let at = {
+            let bytes = graph.pages.pin(handle, lists.first_page() + page)?;
+            let view = lists.reparse(page, &bytes, decoded)?;
+            let list = (owner - view.first_vertex()) as usize;
+            let at = view.list(list).targets.binary_search(&entry);
+            column.addresses_of(page).start + (view.start(list) + at.expect("it is there")) as u64
+        };
+        let per_page = column.per_page() as u64;
+        let bytes = graph.pages.pin(handle, column.first_page() + at / per_page)?;
+        let weight = column.reparse(at / per_page, &bytes).get((at % per_page) as usize);
+        Ok(weight.ordered().expect("weights were verified"))
     }
 
     /// The place in the list of a vertex that the commit does not have: behind all others.
@@ -170,15 +189,19 @@ impl Nets {
         let mut nets = Self::default();
         let (directed, has_in_edges) = (graph.is_directed(), graph.superblock().in_edges);
         for (&(source, target), edge) in &pending.edges {
-            let change =
-                LoggedChange { is_added: edge.is_added, source, target, pages: edge.pages };
+            let (pages, weight) = (edge.pages(), edge.weight);
+            let change = LoggedChange { op: edge.op(), source, target, weight, pages };
+            let entries = change.op.entries();
+            if entries == 0 {
+                continue;
+            }
             for (direction, owner, page) in ends(&change, directed, has_in_edges) {
                 let lists = graph.adjacency(direction).expect("the graph has this direction");
                 let is_long = owner < lists.stored_vertices() && {
                     let pages = lists.pages_of(owner);
                     pages.start() < pages.end()
                 };
-                nets.add(direction, owner, page, is_long, if edge.is_added { 1 } else { -1 });
+                nets.add(direction, owner, page, is_long, entries);
             }
         }
         nets

@@ -135,9 +135,11 @@ impl<'s> Transaction<'s> {
         let values = batch.values.clone();
         let mut all = Batch { new_ids, values, deleted_edges_max, ..Batch::default() };
         all.new_ids.extend_from_slice(&batch.new_ids);
-        if !batch.weights.is_empty() {
+        all.weights.extend(pending.change_weights());
+        if !batch.weights.is_empty() || !all.weights.is_empty() {
             all.weights.resize(pending.edges.len(), None);
             all.weights.extend_from_slice(&batch.weights);
+            all.weights.resize(pending.edges.len() + batch.changes.len(), None);
         }
         all.changes.reserve_exact(pending.edges.len() + batch.changes.len());
         all.changes.extend(pending.changes());

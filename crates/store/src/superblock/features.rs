@@ -13,20 +13,34 @@ pub(super) const DELTA_RUNS: u64 = 1 << 2;
 const DELETED: u64 = 1 << 3;
 /// Required feature: some vertices have values.
 const VALUES: u64 = 1 << 4;
+/// Required feature: the changes of the log have weights.
+pub(super) const LOGGED_WEIGHTS: u64 = 1 << 5;
 /// Features of a state: its snapshot has them too.
 const FEATURES_OF_STATE: u64 = DELETED | VALUES;
 /// Those that this program knows.
-pub(super) const FEATURES_KNOWN: u64 = LOG | SNAPSHOTS | DELTA_RUNS | FEATURES_OF_STATE;
+pub(super) const FEATURES_KNOWN: u64 = FEATURES_OF_SLOT | FEATURES_OF_STATE;
+/// Those that no snapshot has.
+pub(super) const FEATURES_OF_SLOT: u64 = LOG | SNAPSHOTS | DELTA_RUNS | LOGGED_WEIGHTS;
 
 impl Superblock {
     /// The features of the graph.
     pub(super) fn features_required(&self) -> u64 {
         let feature = |on: bool, bit: u64| if on { bit } else { 0 };
         feature(!self.log.is_empty(), LOG)
+            | feature(!self.log.is_empty() && self.weights.is_some(), LOGGED_WEIGHTS)
             | feature(!self.snapshots.is_empty(), SNAPSHOTS)
             | feature(self.has_delta_runs(), DELTA_RUNS)
             | feature(self.section(SectionKind::DeletedVertices).is_some(), DELETED)
             | feature(self.section(SectionKind::VertexValues).is_some(), VALUES)
+    }
+}
+
+/// Checks that the log has weights exactly where the graph has both.
+pub(super) fn check_weights(features_required: u64, is_weighted: bool) -> Result<(), PageFault> {
+    let has_log = features_required & LOG != 0;
+    match (features_required & LOGGED_WEIGHTS != 0) == (has_log && is_weighted) {
+        true => Ok(()),
+        false => Err(other("its feature of weights in the log and its log disagree")),
     }
 }
 

@@ -19,7 +19,7 @@ use cenote_pool::PageId;
 use crate::format::{Codec, EPOCH_OF_IMPORT, PageKind, SLOTS};
 use crate::order::Order;
 use crate::values::ValueType;
-use crate::weights::WeightSummary;
+use crate::weights::{WeightSummary, WeightType};
 
 pub use label::{NAME_BYTES_MAX, SNAPSHOTS_MAX};
 pub(crate) use label::{SnapshotLabel, name_fault};
@@ -310,8 +310,23 @@ impl Superblock {
         lists.is_some_and(|lists| lists.epoch == EPOCH_OF_IMPORT)
     }
 
-    /// Whether edges have no weights and do not repeat: else neither log nor delta runs may have
-    /// changes of them.
+    /// Whether nothing was committed since the import; a log is made by a commit.
+    pub fn is_as_imported(&self) -> bool {
+        self.epoch == EPOCH_OF_IMPORT
+    }
+
+    /// Type of the weights, if edges have some.
+    pub fn weight_type(&self) -> Option<WeightType> {
+        self.weights.map(|weights| weights.kind)
+    }
+
+    /// Whether the log may have changes of edges: those that repeat are changed by commits.
+    pub fn logs_edges(&self) -> bool {
+        !self.duplicates_kept
+    }
+
+    /// Whether edges have no weights and do not repeat: else delta runs cannot have changes of
+    /// them.
     pub fn has_plain_edges(&self) -> bool {
         self.weights.is_none() && !self.duplicates_kept
     }

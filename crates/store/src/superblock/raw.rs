@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use cenote_pool::PageId;
 
-use super::features::{self, DELTA_RUNS, FEATURES_KNOWN, LOG, SNAPSHOTS};
+use super::features::{self, DELTA_RUNS, FEATURES_KNOWN, FEATURES_OF_SLOT, LOG, SNAPSHOTS};
 use super::label::{NAME_BYTES_MAX, SNAPSHOTS_MAX, SnapshotLabel, name_fault};
 use super::{IdKind, SECTION, Section, SectionKind, Superblock};
 use crate::error::{PageError, PageFault, Result, StoreError, at_most, equal, other, zero_behind};
@@ -302,7 +302,7 @@ impl Slot {
         if !is_ours {
             return Err(other("it is no superblock of this graph"));
         }
-        if raw.features_required & (LOG | SNAPSHOTS | DELTA_RUNS) != 0
+        if raw.features_required & FEATURES_OF_SLOT != 0
             || raw.free_extents != 0
             || raw.free_page != 0
         {
@@ -356,14 +356,15 @@ impl Raw {
         if self.format_version < FORMAT_VERSION {
             return Err(other("it is of an older version than its slot"));
         }
-        let order = Order::of_code((self.order, self.order_seed));
-        let order = order.ok_or_else(|| other(format!("unknown order {}", self.order)))?;
+        let order = Order::of_code((self.order, self.order_seed))
+            .ok_or_else(|| other(format!("unknown order {}", self.order)))?;
         at_most("vertex of largest degree", self.degree_max_vertex, VERTICES_MAX)?;
         let has_log = self.features_required & LOG != 0;
         let log = [self.log_page, self.log_pages];
         if log.iter().any(|number| (*number != 0) != has_log) {
             return Err(other("its feature of a log and the place of its log disagree"));
         }
+        features::check_weights(self.features_required, flag(WEIGHTED))?;
         let snapshots = [self.snapshot_page, self.snapshots, self.snapshots_epoch];
         let has_snapshots = self.features_required & SNAPSHOTS != 0;
         if snapshots.iter().any(|number| (*number != 0) != has_snapshots) {
@@ -385,12 +386,7 @@ impl Raw {
             order,
             duplicates_kept: flag(DUPLICATES_KEPT),
             self_loops_kept: flag(SELF_LOOPS_KEPT),
-            value_type: match self.value_type {
-                0 => None,
-                code => {
-                    Some(ValueType::of_code(code).ok_or_else(|| other("unknown type of values"))?)
-                }
-            },
+            value_type: self.decode_value_type()?,
             weights: self.decode_weights()?,
             vertices: self.vertices,
             edges: self.edges,
@@ -411,6 +407,15 @@ impl Raw {
             listed_vertices: if has_runs { self.listed_vertices } else { self.vertices },
             sections,
         })
+    }
+
+    fn decode_value_type(&self) -> Result<Option<ValueType>, PageFault> {
+        match self.value_type {
+            0 => Ok(None),
+            code => {
+                ValueType::of_code(code).map(Some).ok_or_else(|| other("unknown type of values"))
+            }
+        }
     }
 
     fn decode_log(&self) -> Result<Range<PageId>, PageFault> {

@@ -63,9 +63,6 @@ impl Superblock {
         if self.in_edges && !self.directed {
             return Err(other("an undirected graph has no separate in-edges"));
         }
-        if self.weights.is_some() && !self.log.is_empty() {
-            return Err(other("a graph with weights has no log"));
-        }
         at_most("vertices of the lists", self.listed_vertices, self.vertices)?;
         for kind in SectionKind::ALL {
             match (self.section(kind), self.presence(kind)) {

@@ -40,8 +40,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Update`] for a vertex, an id or a weight that the graph cannot have.
     /// [`StoreError::DeletedEdges`] for deleted vertices with more edges than the batch allows.
-    /// Errors of reading, and those of `Transaction::commit`. The graph stays as it was, or takes
-    /// all of the batch.
+    /// Errors of reading, and those of [`Transaction::commit`](crate::Transaction::commit). The
+    /// graph stays as it was, or takes all of the batch.
     pub fn update(&self, batch: &Batch) -> Result<Updated> {
         self.update_watched(batch, UNWATCHED)
     }

@@ -187,7 +187,8 @@ impl Pass<'_> {
             let stored = i64::from(PageHeader::read(&bytes).entries);
             self.entries.push((page, stored + adjacency.page_net(page, &mut decoded)?));
         }
-        adjacency.reparse_lists(page, &bytes, owners, &mut decoded, |list| take(self, list))?;
+        adjacency
+            .reparse_lists(page, &bytes, owners, &mut decoded, &mut |list| take(self, list))?;
         self.decoded = decoded;
         Ok(())
     }

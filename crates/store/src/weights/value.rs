@@ -169,6 +169,15 @@ impl WeightType {
         }
     }
 
+    /// Converts a word with the bits in the file and zeros to ordered bits. `None` for a number
+    /// that is not finite, a zero with a sign, or bits beyond those of the type.
+    pub(crate) fn ordered_of_file(self, raw: u64) -> Option<u64> {
+        let ordered = self.ordered(raw);
+        let is_own = self.bytes() == size_of::<u64>() || raw <= u64::from(u32::MAX);
+        let same = |weight: &u64| *weight == ordered;
+        is_own.then(|| self.weight(ordered).ordered())?.filter(same)
+    }
+
     /// Converts the bits in the file to ordered bits.
     #[inline]
     pub(crate) fn ordered(self, raw: u64) -> u64 {
@@ -326,7 +335,12 @@ impl SummaryEdit {
     }
 
     pub fn remove(&mut self, ordered: u64) {
-        self.sum -= self.summary.kind.weight(ordered).to_f64();
+        self.remove_number(self.summary.kind.weight(ordered).to_f64());
+    }
+
+    /// Removes a weight that is about this number.
+    pub fn remove_number(&mut self, weight: f64) {
+        self.sum -= weight;
     }
 
     pub fn add(&mut self, ordered: u64) {

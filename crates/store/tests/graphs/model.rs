@@ -324,7 +324,7 @@ pub fn random_batch(model: &Model, kind: Kind, random: &mut Random) -> Batch {
 
 /// Gives the changes weights, and lets some of them set that of an edge. Those of deletions are
 /// mostly weights that the edge has.
-fn weigh(batch: &mut Batch, model: &Model, kind: WeightType, random: &mut Random) {
+pub fn weigh(batch: &mut Batch, model: &Model, kind: WeightType, random: &mut Random) {
     let sets = random.below(5);
     for change in &mut batch.changes {
         // Additions and deletions find as many edges as before, so sets do too.

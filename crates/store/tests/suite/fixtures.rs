@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use crate::graphs::{MemoryDevice, TestGraph, TestIds, assert_same};
 use cenote_store::superblock::SectionKind;
 use cenote_store::{
-    Batch, Change, Codec, Direction, Graph, Id, LookupConfig, Op, Store, Value, WriteLimits,
-    check_device,
+    Batch, Change, Codec, Direction, Graph, Id, LookupConfig, Op, Store, Value, Weight, WeightType,
+    WriteLimits, check_device,
 };
 
 fn path(name: &str) -> PathBuf {
@@ -152,6 +152,51 @@ fn a_graph_with_a_log_is_read_as_ever_and_written_as_ever() {
     });
     let error = Graph::open(damaged.shared()).unwrap_err().to_string();
     assert!(error.contains("flush 1 is damaged: checksum mismatch"), "{error}");
+}
+
+/// The star with weights and two batches in its log: edges added, deleted and weighed anew.
+fn logged_star_with_weights() -> Vec<u8> {
+    let weights = Some(WeightType::F32);
+    let star = TestGraph { duplicates_kept: false, weights, ..star() };
+    let device = MemoryDevice::with_bytes(star.stored_bytes());
+    let limits = WriteLimits::default().bytes(16 << 10);
+    let store = Store::open(device.shared()).unwrap().with_limits(limits);
+    let weight = Some(Weight::F32(0.5));
+    store.commit(&Batch { weights: vec![weight; 2], ..appended() }).unwrap();
+    let set = Change { op: Op::Set, source: 1, target: 900 };
+    let mut batch = without(1000..1200);
+    batch.weights = vec![None; batch.changes.len()];
+    batch.changes.push(set);
+    batch.weights.push(Some(Weight::F32(-2.0)));
+    store.commit(&batch).unwrap();
+    device.bytes()
+}
+
+#[test]
+fn a_graph_with_weights_in_its_log_is_read_as_ever_and_written_as_ever() {
+    let device = fixture("v2-logged-weights.cenote", logged_star_with_weights);
+    assert!(device.bytes() == logged_star_with_weights(), "other bytes than ever");
+    let mut graph = star();
+    graph.out[1].retain(|target| !(1000..1200).contains(target));
+    graph.out[7].push(2200);
+    graph.out.extend([vec![2201], vec![]]);
+    let found = Graph::open(device.shared()).unwrap();
+    assert_targets(&found, &graph.out);
+    let weight = |vertex, target| {
+        let (mut list, mut weights) = (Vec::new(), Vec::new());
+        found.read_list(Direction::Out, vertex, &mut list).unwrap();
+        found.read_weights(Direction::Out, vertex, &mut weights).unwrap();
+        assert_eq!(list.len(), weights.len());
+        weights[list.binary_search(&target).unwrap()]
+    };
+    assert_eq!([weight(7, 2200), weight(2200, 2201)], [Weight::F32(0.5); 2]);
+    assert_eq!(weight(1, 900), Weight::F32(-2.0));
+    let star = TestGraph { weights: Some(WeightType::F32), ..star() };
+    assert_eq!(Some(weight(1, 901)), star.weight_of(1, 901));
+    // Bits 0 and 5 of the features that a program must know.
+    assert_eq!(device.bytes()[4096 + 64], 0b10_0001);
+    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    assert_eq!(report.faults, []);
 }
 
 /// The star with two delta runs and a log: appended vertices, edges added and deleted.

@@ -3,13 +3,18 @@
 
 use crate::diff::{a_list_a_page, assert_diff};
 use crate::graphs::model::{
-    KINDS, Model, add, changes, delete, new_ids, random_batch, random_graph,
+    KINDS, Model, add, changes, delete, new_ids, random_batch, random_graph, weigh,
 };
 use crate::graphs::{MemoryDevice, Random, TestGraph, TestIds};
 use crate::live::{Live, assert_same};
 use cenote_store::format::{HEADER_BYTES, LOG_BLOCK_BYTES};
 use cenote_store::header::checksum;
-use cenote_store::{Batch, Codec, Direction, Graph, Store, WriteLimits, check_device};
+use cenote_store::{
+    Batch, Codec, Direction, Graph, Store, WeightType, WriteLimits, check_device, edges,
+};
+
+const U32: Option<WeightType> = Some(WeightType::U32);
+const F64: Option<WeightType> = Some(WeightType::F64);
 
 fn limits(random: &mut Random) -> WriteLimits {
     let bytes = [16 << 10, 64 << 10, 1 << 20][random.below(3) as usize];
@@ -22,7 +27,10 @@ fn limits(random: &mut Random) -> WriteLimits {
 /// number of batches that went to the log.
 fn play(seed: u64) -> u64 {
     let mut random = Random(seed);
-    let mut live = Live::new(random_graph(&mut random));
+    // Of each type of weights, and as often without.
+    let weights = WeightType::NAMES.map(|(_, kind)| Some(kind)).into_iter().cycle();
+    let weights = weights.flat_map(|kind| [None, kind]).nth(seed as usize % 8).flatten();
+    let mut live = Live::new(TestGraph { weights, ..random_graph(&mut random) });
     let limits = limits(&mut random);
     live.store = Store::open(live.device.shared()).unwrap().with_limits(limits);
     let mut readers: Vec<(Graph, Model)> = Vec::new();
@@ -104,13 +112,14 @@ fn a_full_log_is_merged_and_begins_again() {
 
 #[test]
 fn lists_of_many_pages_change_in_the_log() {
-    for codec in Codec::ALL {
+    let [raw, packed] = Codec::ALL;
+    for (codec, weights) in [(raw, None), (packed, None), (raw, U32), (packed, F64)] {
         // Gaps of many lengths do not pack well.
         let mut random = Random(5);
         let hub: Vec<(u32, u32)> =
             (0..40_000).filter(|_| random.below(3) == 0).map(|v| (7, v)).collect();
         let mut graph = TestGraph::directed(40_000, &hub);
-        (graph.codec, graph.duplicates_kept) = (codec, false);
+        (graph.codec, graph.duplicates_kept, graph.weights) = (codec, false, weights);
         let mut live = Live::new(graph);
         let pages = live.graph().adjacency(Direction::Out).unwrap().pages_of(7).count();
         assert!(pages > if codec == Codec::Raw { 12 } else { 1 }, "{pages} pages");
@@ -119,7 +128,10 @@ fn lists_of_many_pages_change_in_the_log() {
                 let change = if random.below(2) == 0 { add } else { delete };
                 change(7, random.below(40_000) as u32)
             });
-            let batch = changes(some.collect::<Vec<_>>());
+            let mut batch = changes(some.collect::<Vec<_>>());
+            if let Some(kind) = weights {
+                weigh(&mut batch, &live.model, kind, &mut random);
+            }
             assert!(live.commit(&batch).log_bytes > 0);
         }
         live.assert_same();
@@ -184,15 +196,16 @@ fn threads_that_commit_at_the_same_time_all_become_durable() {
 
 /// A graph with flushes of some blocks in its log: its bytes, the offset of the log, the blocks of
 /// each flush, and the graph before the first and after each.
-fn logged() -> (Vec<u8>, usize, Vec<usize>, Vec<Model>) {
+fn logged(weights: Option<WeightType>) -> (Vec<u8>, usize, Vec<usize>, Vec<Model>) {
     let edges: Vec<(u32, u32)> = (0..99).map(|v| (v, v + 1)).collect();
     let graph = TestGraph {
         duplicates_kept: false,
+        weights,
         ids: TestIds::Strings((0..100).map(|v| format!("vertex {v:03}")).collect()),
         ..TestGraph::undirected(100, &edges)
     };
     let mut live = Live::new(graph);
-    live.store.commit(&changes([delete(5, 50)])).unwrap();
+    live.commit(&changes([delete(5, 50)]));
     let mut random = Random(2);
     let (mut models, mut blocks) = (vec![live.model.clone()], Vec::new());
     for count in [3, 400, 1, 200] {
@@ -201,6 +214,9 @@ fn logged() -> (Vec<u8>, usize, Vec<usize>, Vec<Model>) {
         let mut batch = changes(all.into_iter().map(|(u, v)| add(u, v)));
         batch.changes.push(delete(count % 90, count % 90 + 1));
         batch.changes.retain(|change| change.source.max(change.target) < live.model.vertices() + 1);
+        if let Some(kind) = weights {
+            weigh(&mut batch, &live.model, kind, &mut random);
+        }
         batch.new_ids = new_ids(&live.model, 1, &mut random);
         blocks.push(live.commit(&batch).log_bytes as usize / LOG_BLOCK_BYTES);
         models.push(live.model.clone());
@@ -216,7 +232,11 @@ fn open(bytes: &[u8]) -> cenote_store::Result<Graph> {
 
 #[test]
 fn a_flush_that_is_cut_off_ends_the_log_and_damage_before_it_is_an_error() {
-    let (bytes, log, blocks, models) = logged();
+    [None, F64].into_iter().for_each(cut_and_damage);
+}
+
+fn cut_and_damage(weights: Option<WeightType>) {
+    let (bytes, log, blocks, models) = logged(weights);
     assert!(blocks.iter().any(|blocks| *blocks > 1), "{blocks:?}");
     let of_flush: Vec<usize> =
         (0..).zip(&blocks).flat_map(|(flush, count)| vec![flush; *count]).collect();
@@ -252,14 +272,22 @@ fn a_flush_that_is_cut_off_ends_the_log_and_damage_before_it_is_an_error() {
         let store = Store::open(device.shared()).unwrap();
         assert_eq!(store.cut_flush_fault().is_none(), begins);
         let mut live = Live { device, store, model: models[whole].clone() };
-        live.commit(&changes([delete(30, 31), add(3, 90)]));
+        let mut batch = changes([delete(30, 31), add(3, 90)]);
+        if let Some(kind) = weights {
+            batch.weights = vec![None, Some(Random(3).weight(kind))];
+        }
+        live.commit(&batch);
         live.assert_same();
     }
 }
 
 #[test]
 fn no_log_with_right_checksums_makes_a_reader_panic() {
-    let (bytes, log, blocks, _) = logged();
+    [None, U32].into_iter().for_each(read_hostile_logs);
+}
+
+fn read_hostile_logs(weights: Option<WeightType>) {
+    let (bytes, log, blocks, _) = logged(weights);
     let salt = open(&bytes).unwrap().superblock().salt;
     let mut random = Random(77);
     let mut refused = 0;
@@ -279,7 +307,8 @@ fn no_log_with_right_checksums_makes_a_reader_panic() {
         let read = open(&bytes).and_then(|graph| {
             graph.degrees(Direction::Out, &mut |_, _| {})?;
             graph.ids()?.load()?;
-            graph.scan(Direction::Out, &mut |_, _| Ok(()))
+            graph.read_weights(Direction::Out, 5, &mut Vec::new())?;
+            edges::for_each_edge(&graph, &mut |_, _| {}, &mut |_, _, _| Ok(())).map(drop)
         });
         refused += u64::from(read.is_err());
     }
@@ -288,7 +317,7 @@ fn no_log_with_right_checksums_makes_a_reader_panic() {
 
 #[test]
 fn batches_that_the_graph_cannot_take_are_refused_whole() {
-    let (bytes, _, _, models) = logged();
+    let (bytes, _, _, models) = logged(None);
     let device = MemoryDevice::with_bytes(bytes);
     let store = Store::open(device.shared()).unwrap();
     let model = models.last().unwrap();

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::graphs::model::{Kind, add, changes, delete, random_batch};
 use crate::graphs::{MemoryDevice, Random, TestGraph};
 use crate::live::{DIRECTIONS, Live};
-use cenote_store::format::HEADER_BYTES;
+use cenote_store::format::{HEADER_BYTES, LOG_BLOCK_BYTES};
 use cenote_store::header::PageHeader;
 use cenote_store::superblock::{Section, SectionKind};
 use cenote_store::{
@@ -160,18 +160,86 @@ fn a_file_does_not_grow_when_the_same_weighted_edges_come_and_go() {
 }
 
 #[test]
-fn a_batch_for_a_graph_with_weights_goes_to_the_lists_and_no_log_is_made() {
+fn a_small_batch_of_a_graph_with_weights_costs_one_flush_and_a_full_log_is_merged() {
     let mut live = Live::new(weighted(WeightType::F64, true, (100, 300)));
-    live.store = Store::open(live.device.shared()).unwrap().with_limits(WriteLimits::default());
-    let mut random = Random(9);
-    for _ in 0..4 {
-        let batch = random_batch(&live.model, Kind::Few, &mut random);
+    let limits = WriteLimits::default().bytes(4 * LOG_BLOCK_BYTES as u64);
+    live.store = Store::open(live.device.shared()).unwrap().with_limits(limits);
+    let mut merged = Vec::new();
+    for v in 0..9 {
+        // Each sets a weight, so pages of lists stay while a merge writes those of weights.
+        let &(u, w) = live.model.edges.iter().nth(30 * v).unwrap();
+        let batch = with_weights(changes([set(u, w)]), [Weight::F64(v as f64)]);
+        let before = live.graph();
         let updated = live.commit(&batch);
-        assert_eq!(updated.log_bytes, 0);
+        let is_logged = updated.merged == 0;
+        assert_eq!((updated.log_bytes > 0, updated.spilled), (is_logged, 0));
+        let after = live.graph();
+        assert_eq!(after.superblock().epoch - before.superblock().epoch, {
+            u64::from(v == 0 || !is_logged)
+        });
+        assert_eq!(added(&after, &before, SectionKind::OutWeights) > 0, !is_logged);
+        merged.push(updated.merged);
         live.assert_same();
     }
-    assert!(live.graph().superblock().log.is_empty());
+    assert_eq!(merged, [0, 0, 0, 0, 4, 0, 0, 0, 0]);
+    assert_eq!(live.store.merge().unwrap().merged, 4);
+    live.assert_same();
     assert_eq!(live.store.merge().unwrap().epoch, live.store.epoch());
+}
+
+/// The log keeps what an edge comes to: every order of two changes of one edge, before and after a
+/// merge.
+#[test]
+fn changes_of_one_edge_in_different_batches_come_to_what_the_last_says() {
+    let ops = [Op::Add, Op::Delete, Op::Set];
+    for directed in [false, true] {
+        for case in 0..27 {
+            let mut live = Live::new(weighted(WeightType::I64, directed, (40, 200)));
+            let &there = live.model.edges.iter().find(|(u, v)| u < v).unwrap();
+            let missing = (0..40)
+                .map(|v| (there.0, v))
+                .find(|edge| edge.0 < edge.1 && !live.model.edges.contains(edge));
+            for (i, digit) in [1, 3, 9].into_iter().enumerate() {
+                let op = ops[case / digit % 3];
+                for (edge, weight) in [(there, 7 + i as i64), (missing.unwrap(), -3 - i as i64)] {
+                    let change = Change { op, source: edge.0, target: edge.1 };
+                    let mut batch = with_weights(changes([change]), [Weight::I64(weight)]);
+                    if op == Op::Delete && case % 2 == 0 {
+                        batch.weights = Vec::new();
+                    }
+                    live.commit(&batch);
+                }
+            }
+            live.assert_same();
+            assert!(live.graph().superblock().epoch == 2, "all of it is in the log");
+            live.store.merge().unwrap();
+            live.assert_same();
+        }
+    }
+}
+
+/// A batch that has no room is taken back as a whole: a page cannot have more entries.
+#[test]
+fn a_batch_that_is_taken_back_leaves_the_weights_of_the_log_as_they_were() {
+    let mut live = Live::new(weighted(WeightType::U32, true, (30, 0)));
+    live.store = Store::open(live.device.shared()).unwrap();
+    live.commit(&with_weights(changes([add(1, 2), add(1, 3)]), [2, 3].map(Weight::U32)));
+    // A part of a long list would be left without an entry.
+    let hub: Vec<u32> = (0..12_000).collect();
+    let mut graph = TestGraph::directed(12_000, &hub.iter().map(|v| (0, *v)).collect::<Vec<_>>());
+    (graph.duplicates_kept, graph.weights) = (false, Some(WeightType::U32));
+    let mut live = Live::new(graph);
+    let first = [set(0, 5), delete(0, 6), add(9, 6)];
+    live.commit(&with_weights(changes(first), [5, 6, 7].map(Weight::U32)));
+    let taken_back = [set(0, 5), add(0, 6), delete(9, 6)].into_iter();
+    let all = taken_back.chain((3_000..9_000).map(|v| delete(0, v)));
+    let mut batch = changes(all);
+    batch.weights = vec![None; batch.changes.len()];
+    batch.weights[0] = Some(Weight::U32(50));
+    batch.weights[1] = Some(Weight::U32(60));
+    let updated = live.commit(&batch);
+    assert!(updated.merged > 0 && updated.log_bytes == 0, "it is a commit");
+    live.assert_same();
 }
 
 // ------------------------------------------------------------------------------------------------
@@ -180,7 +248,11 @@ fn a_batch_for_a_graph_with_weights_goes_to_the_lists_and_no_log_is_made() {
 #[test]
 fn changes_of_one_edge_see_the_weights_of_each_other() {
     use Answer::{Absent, Done, Present};
-    for directed in [false, true] {
+    for (directed, is_logged) in [false, true].into_iter().flat_map(|d| [(d, false), (d, true)]) {
+        let make = |live: &mut Live, batch: &Batch| match is_logged {
+            true => live.commit(batch),
+            false => live.update(batch),
+        };
         let mut graph = weighted(WeightType::U32, directed, (4, 0));
         let pairs = [(0, 1), (2, 3)];
         let lists = match directed {
@@ -204,7 +276,7 @@ fn changes_of_one_edge_see_the_weights_of_each_other() {
         let mut batch = with_weights(changes(batch), weights);
         // With a weight a deletion is of an edge of that weight.
         batch.weights[3] = None;
-        let answers = live.update(&batch).answers;
+        let answers = make(&mut live, &batch).answers;
         let turned = if directed { Absent } else { Done };
         assert_eq!(answers, [Present, Done, turned, Done, Absent, Done, Present, Done, Done]);
         let weight = if directed { 101 } else { 102 };
@@ -213,14 +285,16 @@ fn changes_of_one_edge_see_the_weights_of_each_other() {
         assert_eq!(live.model.copies[&(2, 2)], [Some(Weight::U32(108))]);
         live.assert_same();
         let other = with_weights(changes([delete(2, 3)]), [Weight::U32(104)]);
-        assert_eq!(live.update(&other).answers, [Absent]);
+        assert_eq!(make(&mut live, &other).answers, [Absent]);
         let its = with_weights(changes([delete(2, 3)]), [Weight::U32(105)]);
-        assert_eq!(live.update(&its).answers, [Done]);
+        assert_eq!(make(&mut live, &its).answers, [Done]);
         // Deletions need no weights, and an empty graph has none.
-        live.update(&changes(live.model.edges.clone().into_iter().map(|(u, v)| delete(u, v))));
+        let all = changes(live.model.edges.clone().into_iter().map(|(u, v)| delete(u, v)));
+        make(&mut live, &all);
+        live.store.merge().unwrap();
         assert_eq!(section(&live.graph(), SectionKind::OutWeights).items, 0);
         live.assert_same();
-        live.update(&with_weights(changes([add(3, 0)]), [Weight::U32(7)]));
+        make(&mut live, &with_weights(changes([add(3, 0)]), [Weight::U32(7)]));
         let summary = live.graph().superblock().weights.unwrap();
         assert_eq!((summary.min(), summary.mean()), (Some(Weight::U32(7)), 7.0));
         live.assert_same();

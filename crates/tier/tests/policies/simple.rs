@@ -96,10 +96,38 @@ impl Simple {
         vec![Move { page: victim, to: here }, Move { page, to: above }]
     }
 
-    /// The moves that the definition asks for.
-    pub fn access(&mut self, page: Page, placement: &Placement) -> Vec<Move> {
+    /// Takes an access; the moves that the definition asks for, or `None` where two sums are closer
+    /// than their rounding.
+    pub fn access(&mut self, page: Page, placement: &Placement) -> Option<Vec<Move>> {
         let before = self.last(page);
         self.remember(page);
+        let unsure = self.is_unsure(page, placement);
+        let moves = self.moves(page, before, placement);
+        (!unsure).then_some(moves)
+    }
+
+    /// Whether the faded sum of `page` differs from another by rounding alone, as far as one can
+    /// tell: after many accesses of one of two pages, two of the other make its sum half of all.
+    fn is_unsure(&self, page: Page, placement: &Placement) -> bool {
+        let Some(half_life) = self.half_life() else { return false };
+        let here = placement.tier_of(page);
+        let own = self.faded(page, half_life);
+        let close = |other: Page| (self.faded(other, half_life) - own).abs() < 1e-8;
+        let above = |other: &Page| placement.tier_of(*other) + 1 == here;
+        (0..self.pages).filter(above).any(close)
+    }
+
+    /// Accesses per page after which an access counts half, where sums fade.
+    fn half_life(&self) -> Option<f64> {
+        match self.name {
+            "lrfu" => Some(1.0),
+            "exd" => Some(10.0),
+            "lrfu:half-life=0.2" => Some(0.2),
+            _ => None,
+        }
+    }
+
+    fn moves(&self, page: Page, before: u64, placement: &Placement) -> Vec<Move> {
         let here = placement.tier_of(page);
         if self.name == "static" || here == 0 {
             return Vec::new();
@@ -130,12 +158,8 @@ impl Simple {
                 let Some(victim) = self.lowest(above, placement, score) else { return Vec::new() };
                 (victim, score(page) > score(victim))
             }
-            faded => {
-                let half_life = match faded {
-                    "lrfu" => 1.0,
-                    "exd" => 10.0,
-                    _ => 0.2,
-                };
+            _ => {
+                let half_life = self.half_life().expect("sums that fade");
                 // Rounded, so that equal sums are equal whatever the order of their terms.
                 let crf = |page| (self.faded(page, half_life) * 1e9).round();
                 let Some(victim) = self.lowest(above, placement, crf) else { return Vec::new() };

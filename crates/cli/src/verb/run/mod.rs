@@ -1,7 +1,8 @@
 //! `cenote run`: runs an algorithm on a graph, within a memory budget.
 //!
-//! - [`betweenness`], [`bfs`], [`cdlp`], [`components`], [`degrees`], [`dfs`], [`kcore`],
-//!   [`lcc`], [`mis`], [`msf`], [`pagerank`], [`ppr`], [`reach`], [`sssp`], [`triangles`],
+//! - [`betweenness`], [`bfs`], [`cdlp`], [`components`], [`degrees`], [`dfs`], [`hyperball`],
+//!   [`kcore`], [`lcc`], [`mis`], [`msf`], [`pagerank`], [`ppr`], [`reach`], [`similar`],
+//!   [`sssp`], [`triangles`],
 //!   [`walk`]: flags and printed result of each algorithm
 //! - [`keys`]: sources and targets by the user's ids
 //! - [`straight`]: components and degrees of edges that are not imported
@@ -14,6 +15,7 @@ pub mod cdlp;
 pub mod components;
 pub mod degrees;
 pub mod dfs;
+pub mod hyperball;
 pub mod kcore;
 mod keys;
 pub mod lcc;
@@ -23,6 +25,7 @@ pub mod pagerank;
 pub mod plan;
 pub mod ppr;
 pub mod reach;
+pub mod similar;
 pub mod sssp;
 mod straight;
 mod summary;
@@ -83,6 +86,9 @@ enum Kind {
     /// Depth-first search: which vertices can be reached, or the lexicographic order
     #[command(after_help = dfs::RUN_EXAMPLES)]
     Dfs(RunOf<dfs::Params>),
+    /// Neighbourhood function, effective diameter and distance centralities, estimated
+    #[command(after_help = hyperball::RUN_EXAMPLES)]
+    Hyperball(RunOf<hyperball::Params>),
     /// Core numbers, or the members of one k-core
     #[command(after_help = kcore::RUN_EXAMPLES)]
     Kcore(RunOf<kcore::Params>),
@@ -107,6 +113,9 @@ enum Kind {
     /// Strongly connected components
     #[command(after_help = components::SCC_RUN_EXAMPLES)]
     Scc(RunOf<components::Strong>),
+    /// Similarity by common neighbours: of pairs, or the most similar vertices
+    #[command(after_help = similar::RUN_EXAMPLES)]
+    Similar(RunOf<similar::Params>),
     /// Triangles of the graph, and of every vertex
     #[command(after_help = triangles::RUN_EXAMPLES)]
     Triangles(RunOf<triangles::Params>),
@@ -189,6 +198,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Kind::Cdlp(args) => args.run(),
         Kind::Degrees(args) => straight::degrees(args),
         Kind::Dfs(args) => dfs::run(args),
+        Kind::Hyperball(args) => args.run(),
         Kind::Kcore(args) => args.run(),
         Kind::Lcc(args) => args.run(),
         Kind::Mis(args) => args.run(),
@@ -197,6 +207,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Kind::Ppr(args) => args.run(),
         Kind::Reach(args) => args.run(),
         Kind::Scc(args) => args.run(),
+        Kind::Similar(args) => args.run(),
         Kind::Triangles(args) => args.run(),
         Kind::Walk(args) => walk::run(args),
         Kind::Sssp(args) => args.run(),

@@ -1,44 +1,23 @@
-//! Weakly connected components of edges that are not imported: one pass over the inputs, nothing on
-//! disk.
+//! Weakly connected components of edges that are not imported.
 //!
 //! **Returns** for every vertex the one with the smallest id in its component, as the algorithm of
 //! stored graphs does.
 //!
-//! **Trick.** Workers parse blocks; each id gets a number when it is met first, from a concurrent
-//! hash table ([`table`]) or the dictionary of names, and the two numbers of an edge are joined in
-//! a concurrent union-find ([`forest`]). Edges are not kept. At the end ids are sorted, and the
-//! first id of each set labels it; so the answer does not depend on threads, or on the order of the
-//! edges.
+//! **Trick.** The two numbers of an edge are joined in a concurrent union-find
+//! ([`forest`](super::forest)). At the end the first id of each set labels it, so the answer does
+//! not depend on threads, or on the order of the edges.
 //!
 //! **Memory.** 19 to 24 bytes for each integer id, and 4 MiB while the table grows; for a name its
 //! text and about 50 bytes.
-//!
-//! - [`degrees`]: degrees in place of components
-//! - [`run`]: the pass
-//! - [`integers`], [`names`]: what workers do with ids of either kind; [`state`]: what is known of
-//!   each vertex meanwhile
-//! - [`answer`]: sorted ids; [`labels`]: the labels of components
-
-mod answer;
-mod degrees;
-mod forest;
-mod integers;
-mod labels;
-mod names;
-mod run;
-mod state;
-mod table;
 
 use std::path::PathBuf;
 
 use cenote_device::setters;
 use cenote_store::VertexId;
 
-pub use self::answer::VertexIds;
-pub use self::degrees::{EdgeDegrees, EdgeDegreesConfig, edge_degrees};
-use self::labels::Labels;
-pub use self::run::PassStats;
-use self::run::{Answer, find};
+use super::answer::VertexIds;
+use super::labels::Labels;
+use super::run::{Answer, PassStats, find};
 use crate::config::{IdKind, ImportConfig, Input};
 use crate::error::Result;
 use crate::report::Progress;
@@ -97,7 +76,7 @@ pub struct Components {
 ///
 /// # Errors
 /// As [`import_edges`](crate::import_edges) for the inputs and the options;
-/// `ImportError::Straight` if the vertices do not fit the memory.
+/// [`ImportError::Straight`](crate::ImportError::Straight) if the vertices do not fit the memory.
 pub fn components(
     inputs: &[Input<'_>],
     config: &ComponentsConfig,

@@ -27,7 +27,7 @@ pub(super) const WHAT: &str = "the ids and the state";
 
 /// What the workers share: the ids that were met, and their states.
 #[derive(Debug)]
-pub(super) struct Joined<'a, S> {
+pub(super) struct MetIds<'a, S> {
     maps: RwLock<Maps<'a, S>>,
     /// The number of the next id: that of the ids met so far.
     next: AtomicU32,
@@ -60,7 +60,7 @@ fn bytes_of<S: State>(buckets: usize) -> usize {
     buckets * BUCKET_BYTES + ids_max(buckets) * (S::VERTEX_BYTES + 1)
 }
 
-impl<'a, S: State> Joined<'a, S> {
+impl<'a, S: State> MetIds<'a, S> {
     pub fn new(budget: &'a Budget) -> Result<Self> {
         let mut state = S::default();
         state.grow(ids_max(BUCKETS_MIN))?;
@@ -71,7 +71,7 @@ impl<'a, S: State> Joined<'a, S> {
             memory: budget.hold(bytes_of::<S>(BUCKETS_MIN), WHAT)?,
             budget,
         };
-        // With a seed that nobody knows, ids cannot be chosen so that their hashes collide.
+        // A random seed: no input can be made in advance whose ids all have the same hash.
         let seed = RandomState::new().hash_one(0);
         let (next, pending) = (AtomicU32::new(0), AtomicUsize::new(0));
         Ok(Self { maps: RwLock::new(maps), next, pending, seed })
@@ -119,7 +119,7 @@ impl<'a, S: State> Joined<'a, S> {
     }
 
     /// Numbers the ids of at most [`BATCH`] pairs and passes each pair to `each`.
-    fn join(&self, pairs: &[[u64; 2]], each: impl Fn(&S, [VertexId; 2])) -> Result<()> {
+    fn for_each(&self, pairs: &[[u64; 2]], each: impl Fn(&S, [VertexId; 2])) -> Result<()> {
         let ids = pairs.as_flattened();
         let maps = self.maps_for(ids.len())?;
         let table = &maps.table;
@@ -167,8 +167,8 @@ impl<S: State> Maps<'_, S> {
 }
 
 /// Passes the pairs that a worker parses to the state.
-pub(super) struct IntegerJoiner<'a, 'b, S> {
-    joined: &'a Joined<'b, S>,
+pub(super) struct IntegerVisitor<'a, 'b, S> {
+    met: &'a MetIds<'b, S>,
     pairs: Vec<[u64; 2]>,
     /// Self-loops that count, as pairs.
     loops: Vec<[u64; 2]>,
@@ -178,10 +178,10 @@ pub(super) struct IntegerJoiner<'a, 'b, S> {
     auto: bool,
 }
 
-impl<'a, 'b, S: State> IntegerJoiner<'a, 'b, S> {
-    pub fn new(joined: &'a Joined<'b, S>, keeps_loops: bool, auto: bool) -> Self {
+impl<'a, 'b, S: State> IntegerVisitor<'a, 'b, S> {
+    pub fn new(met: &'a MetIds<'b, S>, keeps_loops: bool, auto: bool) -> Self {
         let (pairs, loops) = (Vec::with_capacity(BATCH), Vec::new());
-        Self { joined, pairs, loops, edges: 0, keeps_loops, auto }
+        Self { met, pairs, loops, edges: 0, keeps_loops, auto }
     }
 
     #[inline]
@@ -197,7 +197,7 @@ impl<'a, 'b, S: State> IntegerJoiner<'a, 'b, S> {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let done = self.joined.join(&self.pairs, |state, [source, target]| {
+        let done = self.met.for_each(&self.pairs, |state, [source, target]| {
             state.edge(source, target);
         });
         self.pairs.clear();
@@ -205,13 +205,13 @@ impl<'a, 'b, S: State> IntegerJoiner<'a, 'b, S> {
         if self.loops.is_empty() {
             return Ok(());
         }
-        let done = self.joined.join(&self.loops, |state, [vertex, _]| state.self_loop(vertex));
+        let done = self.met.for_each(&self.loops, |state, [vertex, _]| state.self_loop(vertex));
         self.loops.clear();
         done
     }
 }
 
-impl<S: State> Sink for IntegerJoiner<'_, '_, S> {
+impl<S: State> Sink for IntegerVisitor<'_, '_, S> {
     const INTEGERS: bool = true;
 
     fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
@@ -238,7 +238,7 @@ impl<S: State> Sink for IntegerJoiner<'_, '_, S> {
     }
 }
 
-impl<S: State> Worker for IntegerJoiner<'_, '_, S> {
+impl<S: State> Worker for IntegerVisitor<'_, '_, S> {
     type Output = u64;
 
     /// The number of edges.

@@ -3,8 +3,8 @@
 use cenote_device::clock::RealClock;
 
 use super::answer::VertexIds;
-use super::integers::{IntegerJoiner, Joined, Numbered};
-use super::names::{NameJoiner, Named};
+use super::integers::{IntegerVisitor, MetIds, Numbered};
+use super::names::{NameVisitor, Named};
 use super::state::State;
 use crate::blocks::{self, Meter, Pass, PassError, PassResult};
 use crate::budget::Budget;
@@ -125,16 +125,16 @@ impl Run<'_> {
         auto: bool,
         started: &RealClock,
     ) -> std::result::Result<Answer<F::Found>, PassError> {
-        let joined: Joined<'_, F::State> = Joined::new(self.budget)?;
+        let met: MetIds<'_, F::State> = MetIds::new(self.budget)?;
         let loops = self.config.keep_self_loops;
-        let worker = || Ok(IntegerJoiner::new(&joined, loops, auto));
+        let worker = || Ok(IntegerVisitor::new(&met, loops, auto));
         let done = blocks::run(&self.pass(false), worker).map_err(|error| match error {
-            PassError::Import(error) => self.explain(error, joined.count(), 0).into(),
+            PassError::Import(error) => self.explain(error, met.count(), 0).into(),
             other => other,
         })?;
         let stats = self.read(done, started)?;
-        let count = joined.count();
-        let found = F::of_integers(joined.finish(), self.config.workers());
+        let count = met.count();
+        let found = F::of_integers(met.finish(), self.config.workers());
         Ok(self.answer(found.map_err(|error| self.explain(error, count, 0))?, stats)?)
     }
 
@@ -142,7 +142,7 @@ impl Run<'_> {
         let names = Dictionary::new(self.budget)?;
         let named: Named<'_, F::State> = Named::new(self.budget)?;
         let loops = self.config.keep_self_loops;
-        let worker = || Ok(NameJoiner::new(&names, &named, loops));
+        let worker = || Ok(NameVisitor::new(&names, &named, loops));
         let done = blocks::run(&self.pass(again), worker);
         let done =
             done.map_err(|error| self.explain(error.into_import(), names.count(), F::NAME_BYTES))?;

@@ -13,7 +13,7 @@ use crate::ids::names::NameNumbers;
 use crate::ids::strings::Dictionary;
 use crate::parse::{Fault, Sink};
 
-/// Pairs that are joined together.
+/// Pairs that are passed to the state together.
 const BATCH: usize = 256;
 const VERTICES_MIN: usize = 1 << 16;
 
@@ -32,7 +32,7 @@ impl<'a, S: State> Named<'a, S> {
     }
 
     /// Passes each pair to `each`, when there is room for it.
-    fn join(&self, pairs: &[[VertexId; 2]], each: impl Fn(&S, [VertexId; 2])) -> Result<()> {
+    fn for_each(&self, pairs: &[[VertexId; 2]], each: impl Fn(&S, [VertexId; 2])) -> Result<()> {
         let Some(&last) = pairs.as_flattened().iter().max() else { return Ok(()) };
         let needed = last as usize + 1;
         loop {
@@ -57,7 +57,7 @@ impl<'a, S: State> Named<'a, S> {
 }
 
 /// Passes the pairs of names that a worker parses to the state.
-pub(super) struct NameJoiner<'a, 'b, S> {
+pub(super) struct NameVisitor<'a, 'b, S> {
     names: NameNumbers<'a, 'b>,
     named: &'a Named<'b, S>,
     pairs: Vec<[VertexId; 2]>,
@@ -67,7 +67,7 @@ pub(super) struct NameJoiner<'a, 'b, S> {
     keeps_loops: bool,
 }
 
-impl<'a, 'b, S: State> NameJoiner<'a, 'b, S> {
+impl<'a, 'b, S: State> NameVisitor<'a, 'b, S> {
     pub fn new(names: &'a Dictionary<'b>, named: &'a Named<'b, S>, keeps_loops: bool) -> Self {
         let (names, pairs) = (NameNumbers::new(names), Vec::with_capacity(BATCH));
         Self { names, named, pairs, loops: Vec::new(), edges: 0, keeps_loops }
@@ -81,18 +81,18 @@ impl<'a, 'b, S: State> NameJoiner<'a, 'b, S> {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let done = self.named.join(&self.pairs, |state, [source, target]| {
+        let done = self.named.for_each(&self.pairs, |state, [source, target]| {
             state.edge(source, target);
         });
         self.pairs.clear();
         done?;
-        let done = self.named.join(&self.loops, |state, [vertex, _]| state.self_loop(vertex));
+        let done = self.named.for_each(&self.loops, |state, [vertex, _]| state.self_loop(vertex));
         self.loops.clear();
         done
     }
 }
 
-impl<S: State> Sink for NameJoiner<'_, '_, S> {
+impl<S: State> Sink for NameVisitor<'_, '_, S> {
     const INTEGERS: bool = false;
 
     fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
@@ -113,7 +113,7 @@ impl<S: State> Sink for NameJoiner<'_, '_, S> {
     }
 }
 
-impl<S: State> Worker for NameJoiner<'_, '_, S> {
+impl<S: State> Worker for NameVisitor<'_, '_, S> {
     type Output = u64;
 
     /// The number of edges.

@@ -1,0 +1,423 @@
+//! Subgraphs: the edges that some vertices, or the vertices near them, have between them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use cenote_engine::{Bitmap, THREADS_MAX};
+use cenote_import::{Edge, EdgeId, EdgeWeight};
+use cenote_store::{Id, VertexId, WeightType};
+use serde::Serialize;
+
+use super::{Graph, ListBatch, Pass};
+use crate::error::{Error, Result};
+use crate::import::{IdKind, Import};
+use crate::keys::Keys;
+use crate::memory::{MemorySize, threads_default};
+use crate::output::{self, partial};
+use crate::run::budget_bytes;
+use crate::watch::Watch;
+
+/// Shares of the budget: half for the import of the edges, a quarter for reading lists, and a
+/// quarter for the vertices and their ids.
+const HALF: u64 = 2;
+const QUARTER: u64 = 4;
+
+/// Bytes of a vertex: in the list of all, of those to visit next, and its id.
+const VERTEX_BYTES: u64 = 4 + 8 + size_of::<Id>() as u64;
+
+/// The largest integers that a 64-bit float holds, in which batches pass on weights.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// A subgraph to be written: all edges between the vertices that are at most some hops away from
+/// the given ones; made by [`Graph::subgraph`].
+#[derive(Debug)]
+pub struct Subgraph<'g> {
+    graph: &'g Graph,
+    keys: Keys,
+    hops: u32,
+    memory: Option<Result<MemorySize>>,
+    threads: usize,
+    overwrite: bool,
+    watch: Watch,
+}
+
+/// What was written of a subgraph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Extracted {
+    /// Its vertices.
+    pub vertices: u64,
+    /// Its edges.
+    pub edges: u64,
+    /// Vertices without an edge that are not in the file, since it is a list of edges; a graph file
+    /// has them.
+    pub isolated: u64,
+    /// Bytes of lists and weights that were read.
+    pub bytes_read: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+}
+
+impl<'g> Subgraph<'g> {
+    pub(super) fn new(graph: &'g Graph) -> Self {
+        Self {
+            graph,
+            keys: Keys::default(),
+            hops: 0,
+            memory: None,
+            threads: threads_default(),
+            overwrite: false,
+            watch: Watch::default(),
+        }
+    }
+
+    /// Adds a vertex, by the user's id.
+    pub fn source(mut self, id: impl ToString) -> Self {
+        self.keys.push(id);
+        self
+    }
+
+    /// Adds the vertices of a file, one id a line.
+    pub fn sources_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.keys.push_file(path);
+        self
+    }
+
+    /// How many edges the other vertices may be away; on a directed graph along out-edges
+    /// [default: 0, the given vertices alone].
+    pub fn hops(mut self, hops: u32) -> Self {
+        self.hops = hops;
+        self
+    }
+
+    /// Memory budget: bytes, or text such as `256MiB`, or `10%` of the graph's pages [default: half
+    /// of the machine's memory].
+    pub fn memory(mut self, size: impl TryInto<MemorySize, Error: Into<Error>>) -> Self {
+        self.memory = Some(size.try_into().map_err(Into::into));
+        self
+    }
+
+    /// Worker threads, 1 to 512 [default: one per core].
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.clamp(1, THREADS_MAX);
+        self
+    }
+
+    /// Replaces the file if it exists.
+    pub fn overwrite(mut self, overwrite: bool) -> Self {
+        self.overwrite = overwrite;
+        self
+    }
+
+    /// Ends with [`Error::Cancelled`] when `cancel` returns true.
+    pub fn cancel(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.watch.set_cancel(cancel);
+        self
+    }
+
+    /// Writes the subgraph: `.cenote` is a graph file with the kind, the weights and the ids of
+    /// this graph; `.parquet`, `.txt`, `.el` and `.tsv` are lists of its edges, as of
+    /// [`Graph::export`]. The lists of the vertices are read once for the edges, those at fewer
+    /// hops once more before, unless they stay in memory. Values of vertices are not written.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] without a vertex, for a file that exists or another ending;
+    /// [`Error::UnknownVertex`]; [`Error::MemoryBudget`]; [`Error::Unsupported`] for weights beyond
+    /// 2^53.
+    pub fn write(mut self, path: impl AsRef<Path>) -> Result<Extracted> {
+        let path = path.as_ref();
+        let memory = self.memory.take().transpose()?;
+        let memory_bytes = budget_bytes(memory, self.graph.stored())?;
+        output::check(path, &[&self.graph.path])?;
+        if path.exists() && !self.overwrite {
+            return Err(Error::input(path, "it exists: choose another name, or give `overwrite`"));
+        }
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let is_graph = match ending.to_ascii_lowercase().as_str() {
+            "cenote" => true,
+            "parquet" | "txt" | "el" | "tsv" => false,
+            _ => {
+                let reason = "cannot write a subgraph to this ending: use .cenote, .parquet, .txt \
+                              or .tsv";
+                return Err(Error::input(path, reason));
+            }
+        };
+        self.check_weights()?;
+        let vertices = self.near(memory_bytes)?;
+        if is_graph {
+            return self.build(path, &vertices, memory_bytes);
+        }
+        // The graph file that becomes a list of edges.
+        let mut name = partial::partial_name(path);
+        name.push(".cenote");
+        let graph = Removed(path.with_file_name(name));
+        let mut extracted = self.build(&graph.0, &vertices, memory_bytes)?;
+        let watch = self.watch.clone();
+        let found = Graph::open(&graph.0)?;
+        let export = found.export().cancel(move || watch.check().is_err());
+        let exported = export.write(path, &mut |_, _| {})?;
+        extracted.isolated = exported.isolated;
+        extracted.file_bytes = exported.file_bytes;
+        Ok(extracted)
+    }
+
+    fn check_weights(&self) -> Result<()> {
+        let Some(weights) = self.graph.stored().superblock().weights else { return Ok(()) };
+        let ends = [weights.min(), weights.max()].into_iter().flatten();
+        let is_large = ends.into_iter().any(|weight| weight.to_f64().abs() > EXACT_MAX);
+        if weights.kind == WeightType::I64 && is_large {
+            let reason = "subgraphs of graphs with weights beyond 2^53 cannot be written";
+            return Err(Error::Unsupported(reason.into()));
+        }
+        Ok(())
+    }
+
+    /// The vertices of the subgraph, ascending.
+    fn near(&self, memory_bytes: u64) -> Result<Vec<VertexId>> {
+        let stored = self.graph.stored();
+        let given = self.keys.vertices(stored, memory_bytes)?;
+        if given.is_empty() {
+            let reason = "has no vertex: name one at least".to_owned();
+            return Err(Error::parameter("source", reason));
+        }
+        let chosen = Bitmap::new(stored.vertices()).map_err(Error::from)?;
+        let most = self.most(memory_bytes);
+        let mut next: Vec<VertexId> = given.into_iter().filter(|&v| chosen.insert(v)).collect();
+        let mut count = next.len() as u64;
+        if self.hops > 0 {
+            let visit = self.graph.visit().memory(memory_bytes / QUARTER).threads(self.threads);
+            let lists = visit.open().map_err(|error| of_share(error, QUARTER))?;
+            for _ in 0..self.hops {
+                let frontier = std::mem::take(&mut next);
+                if frontier.is_empty() {
+                    break;
+                }
+                for batch in lists.pass(Some(&frontier))? {
+                    self.watch.check()?;
+                    next.extend(batch?.targets.into_iter().filter(|&v| chosen.insert(v)));
+                    self.check_count(count + next.len() as u64, most)?;
+                }
+                count += next.len() as u64;
+            }
+        }
+        self.check_count(count, most)?;
+        Ok(chosen.iter().collect())
+    }
+
+    /// How many vertices the budget holds beside a bit for each of the graph.
+    fn most(&self, memory_bytes: u64) -> u64 {
+        let room = memory_bytes / QUARTER;
+        room.saturating_sub(Bitmap::bytes_for(self.graph.stored().vertices())) / VERTEX_BYTES
+    }
+
+    fn check_count(&self, count: u64, most: u64) -> Result<()> {
+        if count <= most {
+            return Ok(());
+        }
+        let set_bytes = Bitmap::bytes_for(self.graph.stored().vertices());
+        let reason = format!(
+            "holds {most} vertices in the quarter that is for them, and the subgraph takes as much \
+             as {count} or more: give at least {}MiB, or take fewer hops",
+            ((count * VERTEX_BYTES + set_bytes) * QUARTER).div_ceil(1 << 20)
+        );
+        Err(Error::parameter("memory", reason))
+    }
+
+    /// Writes the graph file of these vertices.
+    fn build(&self, path: &Path, vertices: &[VertexId], memory_bytes: u64) -> Result<Extracted> {
+        let ids = self.graph.kept_ids()?;
+        if super::has_names(self.graph.stored()) {
+            let (count, mut text_bytes) = (vertices.len() as u64, 0);
+            let mut names = Vec::with_capacity(vertices.len());
+            for &v in vertices {
+                let name = ids.id_of(v)?.to_string();
+                text_bytes += name.len() as u64;
+                let as_vertices = text_bytes.div_ceil(VERTEX_BYTES);
+                self.check_count(count + as_vertices, self.most(memory_bytes))?;
+                names.push(name);
+            }
+            return self.build_with(path, (vertices, names.as_slice()), memory_bytes);
+        }
+        let integers = vertices.iter().map(|&v| match ids.id_of(v)? {
+            Id::Integer(integer) => Ok(integer),
+            Id::String(_) => unreachable!("graphs with names have a branch of their own"),
+        });
+        let integers = integers.collect::<cenote_store::Result<Vec<u64>>>()?;
+        self.build_with(path, (vertices, integers.as_slice()), memory_bytes)
+    }
+
+    fn build_with<I: EdgeId + Sync>(
+        &self,
+        path: &Path,
+        (vertices, ids): (&[VertexId], &[I]),
+        memory_bytes: u64,
+    ) -> Result<Extracted> {
+        let superblock = self.graph.stored().superblock();
+        let (directed, kind) =
+            (superblock.directed, superblock.weights.map(|weights| weights.kind));
+        let visit = self.graph.visit().weights(kind.is_some()).threads(self.threads);
+        let lists = visit.memory(memory_bytes / QUARTER).open();
+        let lists = lists.map_err(|error| of_share(error, QUARTER))?;
+        let fault = Mutex::new(None);
+        let rows = Rows {
+            pass: lists.pass(Some(vertices))?,
+            batch: None,
+            list: 0,
+            entry: 0,
+            vertices,
+            ids,
+            directed,
+            fault: &fault,
+        };
+        let kind_of_ids = if I::IS_NAME { IdKind::String } else { IdKind::Integer };
+        let mut import = Import::new()
+            .edges(rows)
+            .vertices(ids)
+            .ids(kind_of_ids)
+            .codec(superblock.codec())
+            .page_bytes(superblock.page_bytes)
+            .threads(self.threads)
+            .memory(memory_bytes / HALF)
+            .cancel(|| self.watch.check().is_err());
+        if directed {
+            import = import.directed();
+        }
+        if directed && self.graph.stored().has_in_edges() {
+            import = import.in_edges();
+        }
+        if let Some(kind) = kind {
+            import = import.weights(kind);
+        }
+        if superblock.duplicates_kept {
+            import = import.keep_duplicates();
+        }
+        if superblock.self_loops_kept {
+            import = import.keep_self_loops();
+        }
+        if self.overwrite {
+            import = import.overwrite();
+        }
+        let report = import.run(path);
+        // The import only knows that the iterator had an error.
+        let fault = fault.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        let report = report.map_err(|error| of_share(error.into(), HALF))?;
+        Ok(Extracted {
+            vertices: report.vertices,
+            edges: report.edges,
+            isolated: 0,
+            bytes_read: lists.stats().bytes_read,
+            file_bytes: report.output_bytes,
+        })
+    }
+}
+
+/// The error of a budget that is a part of the given one, in terms of that.
+fn of_share(error: Error, share: u64) -> Error {
+    match error {
+        Error::MemoryBudget { given, needed, suggested, breakdown, .. } => Error::MemoryBudget {
+            what: "subgraph".to_owned(),
+            given: given * share,
+            needed: needed * share,
+            suggested: suggested * share,
+            breakdown,
+        },
+        other => other,
+    }
+}
+
+/// A file that is removed in the end.
+struct Removed(PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        // It may never have been made.
+        drop(std::fs::remove_file(&self.0));
+    }
+}
+
+/// The edges between some vertices.
+struct Rows<'a, I> {
+    pass: Pass,
+    batch: Option<ListBatch>,
+    /// The list and the entry of the batch that come next.
+    list: usize,
+    entry: usize,
+    /// Ascending.
+    vertices: &'a [VertexId],
+    /// Of each vertex.
+    ids: &'a [I],
+    directed: bool,
+    /// Why the lists could not be read.
+    fault: &'a Mutex<Option<Error>>,
+}
+
+impl<'a, I> Rows<'a, I> {
+    /// The next edge of the batch.
+    fn next_of_batch(&mut self) -> Option<Row<'a, I>> {
+        let batch = self.batch.as_ref()?;
+        while let Some(&source) = batch.vertices.get(self.list) {
+            let end = batch.offsets[self.list + 1] as usize;
+            while self.entry < end {
+                let (entry, target) = (self.entry, batch.targets[self.entry]);
+                self.entry += 1;
+                // An undirected edge is in the lists of both its ends.
+                if !self.directed && target < source {
+                    continue;
+                }
+                let Ok(to) = self.vertices.binary_search(&target) else { continue };
+                let Ok(from) = self.vertices.binary_search(&source) else { continue };
+                let weight = batch.weights.as_ref().map_or(0.0, |weights| weights[entry]);
+                return Some(Row(Some((&self.ids[from], &self.ids[to], weight))));
+            }
+            self.list += 1;
+        }
+        None
+    }
+}
+
+impl<'a, I> Iterator for Rows<'a, I> {
+    type Item = Row<'a, I>;
+
+    fn next(&mut self) -> Option<Row<'a, I>> {
+        loop {
+            if let Some(row) = self.next_of_batch() {
+                return Some(row);
+            }
+            // Also a call after the last edge finds none.
+            (self.batch, self.list, self.entry) = (None, 0, 0);
+            match self.pass.next()? {
+                Ok(batch) => self.batch = Some(batch),
+                Err(error) => {
+                    if let Ok(mut fault) = self.fault.lock() {
+                        *fault = Some(error);
+                    }
+                    return Some(Row(None));
+                }
+            }
+        }
+    }
+}
+
+/// An edge with the ids of its ends and its weight; `None` ends the import.
+struct Row<'a, I>(Option<(&'a I, &'a I, f64)>);
+
+impl<I: EdgeId> Edge for Row<'_, I> {
+    const HAS_NAMES: bool = I::IS_NAME;
+    const HAS_WEIGHT: bool = true;
+
+    fn put(&self, weights: Option<WeightType>, rows: &mut Vec<u8>) -> Result<(), String> {
+        let Some((source, target, weight)) = self.0 else {
+            return Err("the lists of the graph cannot be read".to_owned());
+        };
+        source.put(rows)?;
+        target.put(rows)?;
+        if let Some(kind) = weights {
+            let bits = weight.ordered(kind).ok_or_else(|| format!("{weight} is no {kind:?}"))?;
+            rows.extend_from_slice(&bits.to_le_bytes());
+        }
+        Ok(())
+    }
+}
