@@ -11,7 +11,8 @@ FOLDER = Path(__file__).resolve().parents[1]
 # The user's profiles of drives must not plan the tests' reads.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="cenote-state-")
 
-if "networkx" not in sys.modules:
+# Once: the workers of the tests start after this process has written the metadata.
+if "PYTEST_XDIST_WORKER" not in os.environ and "networkx" not in sys.modules:
     subprocess.run([sys.executable, FOLDER / "develop.py"], check=True)
 
 

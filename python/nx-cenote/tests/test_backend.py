@@ -56,6 +56,15 @@ def test_the_metadata_is_that_of_the_project():
     assert "cenote" in nx.pagerank.backends and "cenote" not in nx.diameter.backends
 
 
+def test_the_metadata_is_whole_while_another_process_writes_it_again():
+    command = [sys.executable, "-c", "import develop\nfor _ in range(500): develop.main()"]
+    writer = subprocess.Popen(command, cwd=FOLDER)
+    while writer.poll() is None:
+        entries = (FOLDER / "nx_cenote.egg-info" / "entry_points.txt").read_text()
+        assert "networkx.backends" in entries and entries.endswith("\n")
+    assert writer.returncode == 0
+
+
 def test_small_graphs_are_converted_only_on_request(settings):
     graph = nx.path_graph(9)
     assert "min_edges" in _backend.should_run("is_connected", (graph,), {})
