@@ -466,8 +466,9 @@ class Graph(Runs):
             ...     near.vertex_count == found["vertices"] == len(g.neighbors("bash")) + 1
             True
         """
-        ids = [] if vertices is None else vertices
-        counts = self._native.subgraph(ids, out, hops, vertices_file, memory, threads, overwrite)
+        counts = self._native.subgraph(
+            vertices, out, hops, vertices_file, memory, threads, overwrite
+        )
         names = ("vertices", "edges", "isolated", "bytes_read", "file_bytes")
         return dict(zip(names, counts, strict=True))
 

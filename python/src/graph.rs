@@ -16,7 +16,7 @@ use crate::array::{Array, IdList};
 use crate::arrow::stream_capsule;
 use crate::call::Call;
 use crate::errors::{Failure, exception, invalid};
-use crate::options::{self, Options, apply, id_texts};
+use crate::options::{self, Options, apply, given_ids, id_texts};
 
 /// An open graph.
 #[pyclass(frozen, module = "cenote._cenote", name = "Graph")]
@@ -424,7 +424,7 @@ impl PyGraph {
     fn subgraph(
         &self,
         py: Python<'_>,
-        ids: &Bound<'_, PyAny>,
+        ids: Option<&Bound<'_, PyAny>>,
         out: PathBuf,
         hops: u32,
         sources_file: Option<PathBuf>,
@@ -432,7 +432,8 @@ impl PyGraph {
         threads: Option<usize>,
         overwrite: bool,
     ) -> PyResult<(u64, u64, u64, u64, u64)> {
-        let (graph, ids) = (self.open_graph()?, id_texts(ids)?);
+        let graph = self.open_graph()?;
+        let ids = ids.map(|ids| given_ids("vertices", ids)).transpose()?.unwrap_or_default();
         let call = Arc::new(Call::default());
         let subgraph = graph.subgraph().hops(hops).overwrite(overwrite).cancel(call.canceller());
         let mut subgraph = ids.iter().fold(subgraph, |subgraph, id| subgraph.source(id));

@@ -105,6 +105,16 @@ pub fn id_texts(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     value.try_iter()?.map(|id| id_text(&id?)).collect()
 }
 
+/// The ids of an option. None of them would mean that the option is not given, and then the run has
+/// other sources: an error.
+pub fn given_ids(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let ids = id_texts(value)?;
+    match ids.is_empty() {
+        true => Err(invalid(format!("{name} has no id: give one at least, or leave it out"))),
+        false => Ok(ids),
+    }
+}
+
 /// NumPy's arrays have `__index__`, which works for those of one item.
 fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(value.hasattr("ndim")? && value.getattr("ndim")?.extract::<usize>()? > 0)
@@ -123,20 +133,20 @@ macro_rules! ends {
     ($run:ident, $name:ident, $value:ident) => {
         match $name {
             "source" => {
-                let ids = id_texts($value)?;
+                let ids = given_ids($name, $value)?;
                 if ids.len() != 1 {
                     return Err(invalid(format!("source has {} ids: expected one", ids.len())));
                 }
                 $run.source(&ids[0])
             }
-            "target" => id_texts($value)?.iter().fold($run, |run, id| run.target(id)),
+            "target" => given_ids($name, $value)?.iter().fold($run, |run, id| run.target(id)),
             "targets_file" => $run.targets_file($value.extract::<std::path::PathBuf>()?),
             _ => return Ok(None),
         }
     };
     (several: $run:ident, $name:ident, $value:ident) => {
         match $name {
-            "source" => id_texts($value)?.iter().fold($run, |run, id| run.source(id)),
+            "source" => given_ids($name, $value)?.iter().fold($run, |run, id| run.source(id)),
             "sources_file" => $run.sources_file($value.extract::<std::path::PathBuf>()?),
             _ => ends!($run, $name, $value),
         }
@@ -217,7 +227,7 @@ impl Options for Betweenness {
         let scales =
             [("sum", Scale::Sum), ("full", Scale::Full), ("normalized", Scale::Normalized)];
         Ok(Some(match name {
-            "source" => id_texts(value)?.iter().fold(run, |run, id| run.source(id)),
+            "source" => given_ids(name, value)?.iter().fold(run, |run, id| run.source(id)),
             "sources_file" => run.sources_file(value.extract::<std::path::PathBuf>()?),
             "samples" => {
                 let (samples, seed) = value.extract()?;
@@ -303,7 +313,9 @@ impl Options for PageRank {
             "iterations" => run.iterations(value.extract()?),
             "tolerance" => run.tolerance(value.extract()?),
             "damping" => run.damping(value.extract()?),
-            "personalize" => id_texts(value)?.iter().fold(run, |run, id| run.personalize(id)),
+            "personalize" => {
+                given_ids(name, value)?.iter().fold(run, |run, id| run.personalize(id))
+            }
             "personalize_file" => run.personalize_file(value.extract::<std::path::PathBuf>()?),
             "variant" => run.variant(one_of(name, value, &variants)?),
             _ => return Ok(None),
@@ -318,7 +330,7 @@ impl Options for PageRank {
 impl Options for Ppr {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
         Ok(Some(match name {
-            "seeds" => id_texts(value)?.iter().fold(run, |run, id| run.seed(id)),
+            "seeds" => given_ids(name, value)?.iter().fold(run, |run, id| run.seed(id)),
             "seeds_file" => run.seeds_file(value.extract::<std::path::PathBuf>()?),
             "top_k" => run.top_k(value.extract()?),
             "damping" => run.damping(value.extract()?),
@@ -355,7 +367,7 @@ impl Options for Similar {
                 run
             }
             "pairs_file" => run.pairs_file(value.extract::<std::path::PathBuf>()?),
-            "sources" => id_texts(value)?.iter().fold(run, |run, id| run.source(id)),
+            "sources" => given_ids(name, value)?.iter().fold(run, |run, id| run.source(id)),
             "sources_file" => run.sources_file(value.extract::<std::path::PathBuf>()?),
             "top" => run.top(value.extract()?),
             _ => return Ok(None),

@@ -3,6 +3,7 @@
 import inspect
 import itertools
 import math
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -232,6 +233,66 @@ def test_options_of_every_run_reach_the_library(directed):
     assert stats["memory_budget_bytes"] == 4 << 20
     assert (stats["threads"], stats["strategy"], stats["depth"]) == (1, "block", 3)
     assert stats["verified"] is True and len(stats["steps"]) > 0
+
+
+OPTIONS_OF_IDS = [
+    ("betweenness", "source"),
+    ("bfs", "source"),
+    ("bfs", "target"),
+    ("dfs", "source"),
+    ("dfs", "target"),
+    ("lexicographic_dfs", "source"),
+    ("lexicographic_dfs", "target"),
+    ("pagerank", "personalize"),
+    ("ppr", "seeds"),
+    ("reach", "source"),
+    ("reach", "target"),
+    ("similar", "sources"),
+    ("sssp", "source"),
+    ("sssp", "target"),
+    ("subgraph", "vertices"),
+]
+ONE_SOURCE = ["dfs", "lexicographic_dfs", "reach"]
+LOOK_UPS = ["neighbors", "weighted_neighbors", "degree", "sample_neighbors"]
+
+
+@pytest.mark.parametrize(
+    "empty", [[], np.array([], np.uint64), iter(())], ids=["list", "array", "iterator"]
+)
+@pytest.mark.parametrize(("algorithm", "option"), OPTIONS_OF_IDS)
+def test_no_vertex_is_not_taken_for_the_vertex_of_largest_degree(
+    directed, algorithm, option, empty
+):
+    more = {"out": "part.cenote"} if algorithm == "subgraph" else {}
+    with pytest.raises(cenote.InvalidInput, match=f"{option} has no id"):
+        getattr(directed, algorithm)(**{option: empty}, **more)
+    if not more:
+        with pytest.raises(cenote.InvalidInput, match=f"{option} has no id"):
+            directed.estimate(algorithm, **{option: empty})
+    assert not Path("part.cenote").exists()
+
+
+def test_every_option_of_ids_is_tried_without_one():
+    given = {
+        (name, option)
+        for name, method in inspect.getmembers(Graph, inspect.isfunction)
+        for option, kind in method.__annotations__.items()
+        if "VertexIds" in str(kind) and name not in LOOK_UPS
+    }
+    assert given == set(OPTIONS_OF_IDS) - {(name, "source") for name in ONE_SOURCE}
+
+
+def test_look_ups_of_no_vertex_find_nothing(directed):
+    """They are loops over the given vertices, so without one there is nothing to do."""
+    assert directed.neighbors([]) == []
+    assert directed.degree([]).tolist() == []
+    assert directed.weighted_neighbors([]) == []
+    assert list(directed.visit([])) == []
+    sample = directed.sample_neighbors([], fanouts=[3, 2])
+    assert (len(sample.ids), len(sample.vertices), sample.seeds) == (0, 0, 0)
+    assert [len(sources) for sources, _ in sample.layers] == [0, 0]
+    with pytest.raises(cenote.InvalidInput, match="no pair"):
+        directed.similar(pairs=[])
 
 
 def test_components_go_on_from_an_earlier_answer():
