@@ -10,8 +10,9 @@
 from . import errors
 from ._cenote import Strings, __version__
 from ._components import components, degrees
+from ._edges import Edges, Sample
 from ._features import Features
-from ._graph import Edges, Graph, Sample, open
+from ._graph import Graph, open
 from ._import import import_graph
 from ._options import Progress, RunOptions
 from ._replay import pool_replay, tier_replay

@@ -146,8 +146,11 @@ class Graph:
         memory: object = None,
         threads: int | None = None,
         overwrite: bool = False,
+        progress: _Listener | None = None,
     ) -> tuple[int, int, int, int, int]: ...
-    def diff(self, before: Graph, out: _Path | None = None) -> list[int]: ...
+    def diff(
+        self, before: Graph, out: _Path | None = None, progress: _Listener | None = None
+    ) -> list[int]: ...
 
 @final
 class Lists:
@@ -178,6 +181,7 @@ class Update:
         memory: int | str | None = None,
         synced: bool = True,
         values: str | None = None,
+        progress: _Listener | None = None,
     ) -> Update: ...
     def close(self) -> None: ...
     def warnings(self) -> list[str]: ...

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from . import _cenote, _results
+from ._edges import Edges, Sample
 from ._features import Features, write
 from ._options import (
     Ids,
@@ -28,7 +28,6 @@ from ._visit import Frontier, Visit
 from .errors import InvalidInput
 
 if TYPE_CHECKING:
-    import pyarrow
     from numpy.typing import NDArray
     from typing_extensions import Self
 
@@ -443,6 +442,7 @@ class Graph(Runs):
         memory: int | str | None = None,
         threads: int | None = None,
         overwrite: bool = False,
+        progress: OnProgress = False,
     ) -> dict[str, int]:
         """Writes all edges between vertices, or between all that are near them.
 
@@ -455,6 +455,7 @@ class Graph(Runs):
             memory: the budget, in bytes or as text such as `"512MiB"` [half of the machine's].
             threads: worker threads [one per core].
             overwrite: replace the file if it exists.
+            progress: see `cenote.Progress`.
 
         Returns:
             `vertices`, `edges`, `isolated` (vertices without an edge, that a list of edges leaves
@@ -467,24 +468,27 @@ class Graph(Runs):
             True
         """
         counts = self._native.subgraph(
-            vertices, out, hops, vertices_file, memory, threads, overwrite
+            vertices, out, hops, vertices_file, memory, threads, overwrite, listener(progress)
         )
         names = ("vertices", "edges", "isolated", "bytes_read", "file_bytes")
         return dict(zip(names, counts, strict=True))
 
     # States and changes -------------------------------------------------------------------------
 
-    def diff(self, before: Graph, *, out: PathLike | None = None) -> dict[str, int]:
+    def diff(
+        self, before: Graph, *, out: PathLike | None = None, progress: OnProgress = False
+    ) -> dict[str, int]:
         """Counts what changed since an earlier state of the graph, by the pages that differ.
 
         Args:
             before: the graph as it was opened at a snapshot, or before an update.
             out: a file of the changes, one a line, as `cenote update --stdin` reads them.
+            progress: see `cenote.Progress`.
 
         Raises:
             InvalidInput: the two are not states of one graph.
         """
-        counts = self._native.diff(before._native, out)
+        counts = self._native.diff(before._native, out, listener(progress))
         names = ("added", "deleted", "reweighed", "new_vertices", "deleted_vertices")
         return dict(zip((*names, "pages_read", "pages"), counts, strict=True))
 
@@ -498,76 +502,46 @@ class Graph(Runs):
         memory: Memory = "1GiB",
         synced: bool = True,
         values: Literal["u64", "i64", "f64"] | None = None,
+        progress: OnProgress = False,
     ) -> Update:
         """Opens the graph for changes: see `cenote.update`. This graph stays as it is."""
-        return Update(self.path, memory=memory, synced=synced, values=values)
+        return Update(self.path, memory=memory, synced=synced, values=values, progress=progress)
 
-    def snapshot(self, name: str | None = None) -> Snapshot:
+    def snapshot(self, name: str | None = None, *, progress: OnProgress = False) -> Snapshot:
         """Keeps the present state of the file under a name [`epoch-` and its number].
+
+        Args:
+            name: 1 to 64 bytes, without `/` and `@`.
+            progress: see `cenote.Progress`: commits in log and delta runs are merged first.
 
         Raises:
             InvalidInput: the name is taken, or not possible.
             GraphLocked: a writer has the graph open.
         """
-        with self.update() as update:
+        with self.update(progress=progress) as update:
             return update.snapshot(name)
 
-    def remove_snapshot(self, name: str) -> Snapshot:
+    def remove_snapshot(self, name: str, *, progress: OnProgress = False) -> Snapshot:
         """Removes a snapshot, and returns it as it was."""
-        with self.update() as update:
+        with self.update(progress=progress) as update:
             return update.remove_snapshot(name)
 
-    def merge(self) -> dict[str, Any]:
-        """Merges small commits from the log into the lists. Returns counts."""
-        with self.update() as update:
+    def merge(self, *, memory: Memory = "1GiB", progress: OnProgress = False) -> dict[str, Any]:
+        """Merges small commits from the log into the lists. Returns counts.
+
+        It is one commit: ended by Ctrl-C, it leaves the graph as it was.
+
+        Args:
+            memory: the budget.
+            progress: see `cenote.Progress`.
+
+        Example:
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     friends.merge()["pages_written"]
+            0
+        """
+        with self.update(memory=memory, progress=progress) as update:
             return update.merge()
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A sample of neighbourhoods. Its vertices have numbers of their own, from 0.
-
-    Attributes:
-        ids: the id of each vertex of the sample: first the given ones, each once.
-        vertices: and its number in the graph, `uint32`: its place in the arrays of answers and its
-            row of features.
-        seeds: how many were given.
-        layers: the edges of each layer, the nearest first, as two `int64` arrays: the sampled
-            neighbours, and for each the vertex whose neighbour it is.
-        positions: of each layer, for each edge its position in the list of that vertex, as
-            `neighbors` and `weighted_neighbors` return it: `int64`. With the vertex it names the
-            edge. The edge number `starts[sample.vertices[target]] + position`, with the sums
-            `starts = np.cumsum(degree) - degree` of `degree = g.degree()`, is unique in the graph.
-    """
-
-    ids: Ids
-    vertices: NDArray[np.uint32]
-    seeds: int
-    layers: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-    positions: list[NDArray[np.int64]]
-
-
-class Edges:
-    """The edges of a graph as a stream of record batches: `source`, `target` and `weight`."""
-
-    def __init__(self, native: _cenote.Graph) -> None:
-        self._native = native
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The edges as an Arrow stream, in batches of 65,536."""
-        return self._native.edge_stream()
-
-    def __iter__(self) -> Iterator[pyarrow.RecordBatch]:
-        """The batches in pyarrow."""
-        import pyarrow
-
-        yield from pyarrow.RecordBatchReader.from_stream(self)
-
-    def to_arrow(self) -> pyarrow.Table:
-        """All edges in pyarrow."""
-        import pyarrow
-
-        return pyarrow.table(self)
 
 
 def _is_inward(direction: str) -> bool:

@@ -48,6 +48,12 @@ class Update:
         memory: for the indexes of the graph and the changes of a batch.
         synced: whether a commit returns only when its changes are on stable storage.
         values: type of the values of vertices, where none has one yet.
+        progress: see `cenote.Progress`: of commits and merges that rewrite lists.
+
+    Ctrl-C ends a commit, a merge and a snapshot within a second. The graph is then as it was before
+    them, and the changes wait for the next commit, as `len(update)` says; a `with` statement drops
+    them. A commit that only writes to the log is too short to be ended: it is made, and then the
+    interrupt is raised.
 
     Raises:
         GraphLocked: another writer has the graph open.
@@ -68,9 +74,10 @@ class Update:
         memory: Memory = "1GiB",
         synced: bool = True,
         values: Literal["u64", "i64", "f64"] | None = None,
+        progress: OnProgress = False,
     ) -> None:
         self.path = os.fspath(path)
-        self._native = _cenote.Update.open(path, memory, synced, values)
+        self._native = _cenote.Update.open(path, memory, synced, values, listener(progress))
         self._closed = False
         self.report: dict[str, Any] = {}
         """What the last commit did."""
@@ -149,7 +156,7 @@ class Update:
     def commit(self) -> dict[str, Any]:
         """Makes all changes durable, as one. Returns counts, which are `report` then.
 
-        Ctrl-C is heard when the commit has ended: it is never left half done.
+        After an exception all or none of them are durable: none, if `len(self)` is not 0.
         """
         self.report = json.loads(self._native.commit())
         return self.report

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use cenote::algorithm::Wcc;
 use cenote::export::EdgeBatches;
@@ -406,11 +407,12 @@ impl PyGraph {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(u64, u64, u64)> {
         let graph = self.open_graph()?;
-        let call = Arc::new(Call::default());
+        let (call, started) = (Arc::new(Call::default()), Instant::now());
         let export = graph.export().cancel(call.canceller());
         call.wait(py, progress.as_ref(), || {
             let report = export.write(&path, &mut |done, total| {
-                call.report(("exporting pages", done, Some(total), 0.0));
+                let seconds = started.elapsed().as_secs_f64();
+                call.report(("exporting pages", done, Some(total), seconds));
             })?;
             Ok((report.edges, report.isolated, report.file_bytes))
         })
@@ -419,7 +421,7 @@ impl PyGraph {
     /// Writes the edges between vertices, or between those near them. Returns vertices, edges,
     /// isolated vertices, bytes read and bytes written.
     #[pyo3(signature = (ids, out, hops=0, sources_file=None, memory=None, threads=None,
-                        overwrite=false))]
+                        overwrite=false, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
     fn subgraph(
         &self,
@@ -431,11 +433,16 @@ impl PyGraph {
         memory: Option<Bound<'_, PyAny>>,
         threads: Option<usize>,
         overwrite: bool,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<(u64, u64, u64, u64, u64)> {
         let graph = self.open_graph()?;
         let ids = ids.map(|ids| given_ids("vertices", ids)).transpose()?.unwrap_or_default();
-        let call = Arc::new(Call::default());
+        let (call, started) = (Arc::new(Call::default()), Instant::now());
+        let reports = Arc::clone(&call);
         let subgraph = graph.subgraph().hops(hops).overwrite(overwrite).cancel(call.canceller());
+        let subgraph = subgraph.progress(move |phase, done, total| {
+            reports.report((phase, done, total, started.elapsed().as_secs_f64()));
+        });
         let mut subgraph = ids.iter().fold(subgraph, |subgraph, id| subgraph.source(id));
         if let Some(path) = sources_file {
             subgraph = subgraph.sources_file(path);
@@ -446,7 +453,7 @@ impl PyGraph {
         if let Some(threads) = threads {
             subgraph = subgraph.threads(threads);
         }
-        call.wait(py, None, || {
+        call.wait(py, progress.as_ref(), || {
             let found = subgraph.write(&out)?;
             let (bytes_read, bytes) = (found.bytes_read, found.file_bytes);
             Ok((found.vertices, found.edges, found.isolated, bytes_read, bytes))
@@ -454,15 +461,25 @@ impl PyGraph {
     }
 
     /// Counts the changes since an earlier state, as JSON; writes them to `out` if it is given.
-    #[pyo3(signature = (before, out=None))]
-    fn diff(&self, py: Python<'_>, before: &Self, out: Option<PathBuf>) -> PyResult<[u64; 7]> {
+    #[pyo3(signature = (before, out=None, progress=None))]
+    fn diff(
+        &self,
+        py: Python<'_>,
+        before: &Self,
+        out: Option<PathBuf>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<[u64; 7]> {
         let (graph, before) = (self.open_graph()?, before.open_graph()?);
-        let call = Arc::new(Call::default());
+        let (call, started) = (Arc::new(Call::default()), Instant::now());
         let diff = graph.diff(&before).cancel(call.canceller());
-        let report = call.wait(py, None, || {
+        let report = call.wait(py, progress.as_ref(), || {
+            let mut hear = |done, total| {
+                let seconds = started.elapsed().as_secs_f64();
+                call.report(("comparing pages", done, Some(total), seconds));
+            };
             Ok(match out {
-                Some(path) => diff.write(&path, &mut |_, _| {})?,
-                None => diff.count(&mut |_, _| {})?,
+                Some(path) => diff.write(&path, &mut hear)?,
+                None => diff.count(&mut hear)?,
             })
         })?;
         let vertices = [report.new_vertices, report.deleted_vertices];

@@ -23,6 +23,7 @@ use crate::options::id_text;
 pub struct PyUpdate {
     update: Mutex<Option<Update>>,
     path: PathBuf,
+    progress: Option<Py<PyAny>>,
 }
 
 impl PyUpdate {
@@ -47,15 +48,24 @@ impl PyUpdate {
         })
     }
 
-    /// Does what takes time, on another thread.
+    /// Does what takes time, on another thread, until it is cancelled.
     fn work<T: Send>(
         &self,
         py: Python<'_>,
+        phase: &'static str,
         work: impl FnOnce(&mut Update) -> cenote::Result<T> + Send,
     ) -> PyResult<T> {
-        Call::default().wait(py, None, || {
+        let (call, started) = (Arc::new(Call::default()), Instant::now());
+        let reports = Arc::clone(&call);
+        call.wait(py, self.progress.as_ref(), || {
             let mut held = self.update.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(work(self.opened(&mut held)?)?)
+            let update = self.opened(&mut held)?;
+            update.cancel(call.canceller());
+            update.progress(move |now| {
+                let seconds = started.elapsed().as_secs_f64();
+                reports.report((phase, now.pages_done, Some(now.pages_total), seconds));
+            });
+            Ok(work(update)?)
         })
     }
 }
@@ -72,13 +82,14 @@ fn report(report: &UpdateReport) -> String {
 impl PyUpdate {
     /// Opens a graph for changes.
     #[staticmethod]
-    #[pyo3(signature = (path, memory=None, synced=true, values=None))]
+    #[pyo3(signature = (path, memory=None, synced=true, values=None, progress=None))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
         memory: Option<&Bound<'_, PyAny>>,
         synced: bool,
         values: Option<&str>,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let mut options = Update::options().synced(synced);
         if let Some(memory) = memory {
@@ -91,7 +102,7 @@ impl PyUpdate {
             options = options.values(kind.ok_or_else(wrong)?);
         }
         let update = Call::default().wait(py, None, || Ok(options.open(&path)?))?;
-        Ok(Self { update: Mutex::new(Some(update)), path })
+        Ok(Self { update: Mutex::new(Some(update)), path, progress })
     }
 
     /// Ends the update: other writers may begin. Changes that were not committed are dropped.
@@ -173,23 +184,23 @@ impl PyUpdate {
 
     /// Makes the changes durable. Returns the report as JSON.
     fn commit(&self, py: Python<'_>) -> PyResult<String> {
-        self.work(py, |update| Ok(report(&update.commit()?)))
+        self.work(py, "committing pages", |update| Ok(report(&update.commit()?)))
     }
 
     /// Merges log and delta runs into the lists. Returns the report as JSON.
     fn merge(&self, py: Python<'_>) -> PyResult<String> {
-        self.work(py, |update| Ok(report(&update.merge()?)))
+        self.work(py, "merging pages", |update| Ok(report(&update.merge()?)))
     }
 
     /// Merges what large commits leave in delta runs, if it is much. Returns the report as JSON.
     fn settle(&self, py: Python<'_>) -> PyResult<String> {
-        self.work(py, |update| Ok(report(&update.settle()?)))
+        self.work(py, "merging pages", |update| Ok(report(&update.settle()?)))
     }
 
     /// Keeps the present state under a name. Returns the snapshot as JSON.
     #[pyo3(signature = (name=None))]
     fn snapshot(&self, py: Python<'_>, name: Option<String>) -> PyResult<String> {
-        self.work(py, |update| {
+        self.work(py, "merging pages", |update| {
             let made = match name {
                 Some(name) => update.snapshot(&name),
                 None => update.snapshot_of_epoch(),
@@ -200,7 +211,9 @@ impl PyUpdate {
 
     /// Removes a snapshot. Returns it as it was, as JSON.
     fn remove_snapshot(&self, py: Python<'_>, name: String) -> PyResult<String> {
-        self.work(py, |update| Ok(json(&SnapshotInfo::from(update.remove_snapshot(&name)?))))
+        self.work(py, "merging pages", |update| {
+            Ok(json(&SnapshotInfo::from(update.remove_snapshot(&name)?)))
+        })
     }
 }
 

@@ -1,10 +1,7 @@
-"""Errors, interrupts and threads."""
+"""Errors, signals and threads."""
 
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 import warnings
@@ -99,52 +96,6 @@ def endless(started=None):
         yield at % 1000, at % 1009
 
 
-INTERRUPTED = """
-import os, pathlib, signal, sys, threading, time
-import cenote
-action = {action}
-def interrupt():
-    time.sleep(0.6)
-    interrupt.at = time.monotonic()
-    os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=interrupt).start()
-try:
-    action()
-except KeyboardInterrupt:
-    print(time.monotonic() - interrupt.at, sorted(os.listdir()))
-"""
-
-
-@pytest.mark.parametrize(
-    ("action", "left"),
-    [
-        ("lambda: cenote.open('g.cenote').pagerank(iterations=10**9)", ["g.cenote"]),
-        (
-            "lambda: cenote.import_graph(((i % 997, i % 1009) for i in iter(int, 1)), 'h.cenote')",
-            ["g.cenote"],
-        ),
-        (
-            "lambda: cenote.open('g.cenote').walk(walkers=10**6, steps=10**4, memory='64MiB', "
-            "out='w.txt')",
-            ["g.cenote"],
-        ),
-    ],
-    ids=["run", "import", "walks"],
-)
-def test_ctrl_c_ends_a_call_within_a_second(action, left):
-    cenote.import_graph([(v, v * v % 1009) for v in range(1009)], "g.cenote")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(INTERRUPTED).format(action=action)],
-        capture_output=True,
-        timeout=60,
-        env=os.environ | {"PYTHONPATH": str(PACKAGE)},
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    seconds, files = done.stdout.decode().split(" ", 1)
-    assert float(seconds) < 1 and files.strip() == repr(left)
-    assert cenote.check("g.cenote")
-
-
 def test_a_handler_of_signals_decides():
     class Alarm(Exception):
         pass
@@ -221,17 +172,3 @@ def test_threads_run_on_one_graph_side_by_side(packages):
     thread.join(20)
     assert not thread.is_alive() and time.monotonic() - started < 5
     graph.close()
-
-
-def test_a_measurement_of_a_drive_that_is_stopped_leaves_nothing(folder, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
-
-    def stop(progress):
-        raise RuntimeError(f"enough of {progress.phase}")
-
-    with pytest.raises(RuntimeError, match="enough of measuring"):
-        cenote.profile(folder, quick=True, scratch=16 << 20, progress=stop)
-    assert not list((folder / "state").rglob("*.json"))
-    assert os.listdir() == ["state"]
-    with pytest.raises(FileNotFoundError):
-        cenote.profile("absent", quick=True)

@@ -1,7 +1,8 @@
 //! Subgraphs: the edges that some vertices, or the vertices near them, have between them.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use cenote_engine::{Bitmap, THREADS_MAX};
 use cenote_import::{Edge, EdgeId, EdgeWeight};
@@ -39,6 +40,27 @@ pub struct Subgraph<'g> {
     threads: usize,
     overwrite: bool,
     watch: Watch,
+    on_progress: OnProgress,
+}
+
+type ProgressFn = dyn Fn(&'static str, u64, Option<u64>) + Send + Sync;
+
+/// The caller's closure.
+#[derive(Clone, Default)]
+struct OnProgress(Option<Arc<ProgressFn>>);
+
+impl fmt::Debug for OnProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnProgress").finish_non_exhaustive()
+    }
+}
+
+impl OnProgress {
+    fn report(&self, phase: &'static str, done: u64, total: Option<u64>) {
+        if let Some(progress) = &self.0 {
+            progress(phase, done, total);
+        }
+    }
 }
 
 /// What was written of a subgraph.
@@ -68,6 +90,7 @@ impl<'g> Subgraph<'g> {
             threads: threads_default(),
             overwrite: false,
             watch: Watch::default(),
+            on_progress: OnProgress::default(),
         }
     }
 
@@ -115,6 +138,16 @@ impl<'g> Subgraph<'g> {
         self
     }
 
+    /// Calls `progress` with the phase, what is done of it, and all of it if known: vertices that
+    /// are found, bytes of the import of their edges, pages of the list of edges.
+    pub fn progress(
+        mut self,
+        progress: impl Fn(&'static str, u64, Option<u64>) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_progress = OnProgress(Some(Arc::new(progress)));
+        self
+    }
+
     /// Writes the subgraph: `.cenote` is a graph file with the kind, the weights and the ids of
     /// this graph; `.parquet`, `.txt`, `.el` and `.tsv` are lists of its edges, as of
     /// [`Graph::export`]. The lists of the vertices are read once for the edges, those at fewer
@@ -155,7 +188,9 @@ impl<'g> Subgraph<'g> {
         let watch = self.watch.clone();
         let found = Graph::open(&graph.0)?;
         let export = found.export().cancel(move || watch.check().is_err());
-        let exported = export.write(path, &mut |_, _| {})?;
+        let exported = export.write(path, &mut |done, total| {
+            self.on_progress.report("exporting", done, Some(total));
+        })?;
         extracted.isolated = exported.isolated;
         extracted.file_bytes = exported.file_bytes;
         Ok(extracted)
@@ -195,7 +230,9 @@ impl<'g> Subgraph<'g> {
                 for batch in lists.pass(Some(&frontier))? {
                     self.watch.check()?;
                     next.extend(batch?.targets.into_iter().filter(|&v| chosen.insert(v)));
-                    self.check_count(count + next.len() as u64, most)?;
+                    let found = count + next.len() as u64;
+                    self.on_progress.report("finding", found, None);
+                    self.check_count(found, most)?;
                 }
                 count += next.len() as u64;
             }
@@ -230,6 +267,7 @@ impl<'g> Subgraph<'g> {
             let (count, mut text_bytes) = (vertices.len() as u64, 0);
             let mut names = Vec::with_capacity(vertices.len());
             for &v in vertices {
+                self.watch.check()?;
                 let name = ids.id_of(v)?.to_string();
                 text_bytes += name.len() as u64;
                 let as_vertices = text_bytes.div_ceil(VERTEX_BYTES);
@@ -278,7 +316,8 @@ impl<'g> Subgraph<'g> {
             .page_bytes(superblock.page_bytes)
             .threads(self.threads)
             .memory(memory_bytes / HALF)
-            .cancel(|| self.watch.check().is_err());
+            .cancel(|| self.watch.check().is_err())
+            .progress(|phase, done, total| self.on_progress.report(phase.name(), done, total));
         if directed {
             import = import.directed();
         }

@@ -1,6 +1,7 @@
 //! `cenote subgraph`: writes the edges that some vertices have between them.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use cenote::graph::Extracted;
@@ -11,6 +12,7 @@ use crate::args::{Report, Threads};
 use crate::cancel::{self, Guard};
 use crate::graph_file::{GraphArg, SnapshotArg};
 use crate::output::{self, count, size};
+use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
 
 /// Write the part of a graph around some vertices
@@ -76,7 +78,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
         subgraph = subgraph.memory(memory);
     }
     let _guard = Guard::new(&args.out);
-    let extracted = subgraph.write(&args.out)?;
+    let bar = Arc::new(Progress::new("subgraph", None, Unit::Items));
+    let extracted = subgraph.progress(shown(&bar)).write(&args.out)?;
+    bar.end();
     let out = args.out.as_path();
     if args.report.json {
         output::json(&Summary { out, extracted })?;
@@ -93,4 +97,19 @@ pub fn run(args: &Args) -> Result<Outcome> {
         out.display()
     ))?;
     Ok(Outcome::Done)
+}
+
+/// Shows the phases of a subgraph.
+fn shown(bar: &Arc<Progress>) -> impl Fn(&'static str, u64, Option<u64>) + Send + Sync + 'static {
+    let (bar, last) = (Arc::clone(bar), Mutex::new(""));
+    move |phase, done, total| {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last != phase {
+            *last = phase;
+            let unit =
+                if matches!(phase, "finding" | "exporting") { Unit::Items } else { Unit::Bytes };
+            bar.stage(phase, total, unit);
+        }
+        bar.at(done);
+    }
 }

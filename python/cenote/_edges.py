@@ -1,0 +1,63 @@
+"""Edges of a graph: all as a stream, or a sample of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import _cenote
+from ._options import Ids
+
+if TYPE_CHECKING:
+    import pyarrow
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample of neighbourhoods. Its vertices have numbers of their own, from 0.
+
+    Attributes:
+        ids: the id of each vertex of the sample: first the given ones, each once.
+        vertices: and its number in the graph, `uint32`: its place in the arrays of answers and its
+            row of features.
+        seeds: how many were given.
+        layers: the edges of each layer, the nearest first, as two `int64` arrays: the sampled
+            neighbours, and for each the vertex whose neighbour it is.
+        positions: of each layer, for each edge its position in the list of that vertex, as
+            `neighbors` and `weighted_neighbors` return it: `int64`. With the vertex it names the
+            edge. The edge number `starts[sample.vertices[target]] + position`, with the sums
+            `starts = np.cumsum(degree) - degree` of `degree = g.degree()`, is unique in the graph.
+    """
+
+    ids: Ids
+    vertices: NDArray[np.uint32]
+    seeds: int
+    layers: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+    positions: list[NDArray[np.int64]]
+
+
+class Edges:
+    """The edges of a graph as a stream of record batches: `source`, `target` and `weight`."""
+
+    def __init__(self, native: _cenote.Graph) -> None:
+        self._native = native
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The edges as an Arrow stream, in batches of 65,536."""
+        return self._native.edge_stream()
+
+    def __iter__(self) -> Iterator[pyarrow.RecordBatch]:
+        """The batches in pyarrow."""
+        import pyarrow
+
+        yield from pyarrow.RecordBatchReader.from_stream(self)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All edges in pyarrow."""
+        import pyarrow
+
+        return pyarrow.table(self)
