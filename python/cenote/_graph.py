@@ -526,13 +526,20 @@ class Graph(Runs):
         with self.update(progress=progress) as update:
             return update.remove_snapshot(name)
 
-    def merge(self, *, memory: Memory = "1GiB", progress: OnProgress = False) -> dict[str, Any]:
+    def merge(
+        self,
+        *,
+        memory: Memory = "1GiB",
+        report: PathLike | None = None,
+        progress: OnProgress = False,
+    ) -> dict[str, Any]:
         """Merges small commits from the log into the lists. Returns counts.
 
         It is one commit: ended by Ctrl-C, it leaves the graph as it was.
 
         Args:
             memory: the budget.
+            report: a file that ends with `.html`: what the merge did over time, as one page.
             progress: see `cenote.Progress`.
 
         Example:
@@ -541,7 +548,7 @@ class Graph(Runs):
             0
         """
         with self.update(memory=memory, progress=progress) as update:
-            return update.merge()
+            return update.merge(report=report)
 
 
 def _is_inward(direction: str) -> bool:

@@ -45,6 +45,7 @@ def pool_replay(
     repeats: int = 1,
     overwrite: bool = False,
     create: Memory | None = None,
+    report: PathLike | None = None,
     progress: OnProgress = False,
 ) -> dict[str, Any]:
     """Replays page accesses through the buffer pool, with each policy, writer and prefetcher.
@@ -81,6 +82,7 @@ def pool_replay(
         repeats: runs of each combination; the median is reported.
         overwrite: allow the bytes of the file to be replaced.
         create: create the file with this size first.
+        report: a file that ends with `.html`: all combinations side by side, as one page.
         progress: see `cenote.Progress`.
 
     Returns:
@@ -128,6 +130,7 @@ def pool_replay(
         repeats=repeats,
         overwrite=overwrite,
         create=create,
+        report=report,
     )
     found: dict[str, Any] = json.loads(
         _cenote.pool_replay(os.fspath(device), options, listener(progress))
@@ -153,6 +156,7 @@ def tier_replay(
     clients: int | None = None,
     interval_us: float | None = None,
     cpu_ops: int = 200_000,
+    report: PathLike | None = None,
     progress: OnProgress = False,
 ) -> dict[str, Any]:
     """Replays page accesses through several tiers in virtual time, once for each policy.
@@ -180,6 +184,7 @@ def tier_replay(
         clients: each with one request at a time [32].
         interval_us: microseconds between requests, answered or not, instead of clients.
         cpu_ops: accesses for the measurement of processor time; the first half warms up.
+        report: a file that ends with `.html`: all combinations side by side, as one page.
         progress: see `cenote.Progress`.
 
     Returns:
@@ -212,6 +217,7 @@ def tier_replay(
         clients=clients,
         interval_us=interval_us,
         cpu_ops=cpu_ops,
+        report=report,
     )
     found: dict[str, Any] = json.loads(_cenote.tier_replay(options, listener(progress)))
     return found

@@ -161,10 +161,14 @@ class Update:
         self.report = json.loads(self._native.commit())
         return self.report
 
-    def merge(self) -> dict[str, Any]:
-        """Merges commits from delta runs and log into the lists. Returns counts."""
-        report: dict[str, Any] = json.loads(self._native.merge())
-        return report
+    def merge(self, *, report: PathLike | None = None) -> dict[str, Any]:
+        """Merges commits from delta runs and log into the lists. Returns counts.
+
+        Args:
+            report: a file that ends with `.html`: what the merge did over time, as one page.
+        """
+        counts: dict[str, Any] = json.loads(self._native.merge(report))
+        return counts
 
     def settle(self) -> dict[str, Any]:
         """Merges what large commits leave in delta runs, if runs would read much more for it.

@@ -1,11 +1,12 @@
 //! Replays of page loads through the buffer pool and through tiers.
 
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Instant;
 
 use cenote::MemorySize;
+use cenote::report::{self, Page};
 use cenote_replay::choice::{Choice, List};
 use cenote_replay::load::{LoadConfig, LoadKind};
 use cenote_replay::pool::{PoolSize, Sweep};
@@ -31,6 +32,12 @@ fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> PyResult<T> {
 
 /// The options of a call, each of which is read once.
 struct Given<'a, 'py>(&'a Bound<'py, PyDict>);
+
+/// A report to look at, and the files that it must not replace.
+struct Written {
+    path: PathBuf,
+    inputs: Vec<PathBuf>,
+}
 
 impl<'py> Given<'_, 'py> {
     fn get(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -87,8 +94,21 @@ impl<'py> Given<'_, 'py> {
     }
 
     fn traces<T>(&self, of: impl Fn(PathBuf) -> T) -> PyResult<impl Iterator<Item = T>> {
-        let paths: Vec<PathBuf> = self.value("traces")?.unwrap_or_default();
+        let paths: Vec<PathBuf> = match self.0.get_item("traces")? {
+            Some(paths) => paths.extract()?,
+            None => Vec::new(),
+        };
         Ok(paths.into_iter().map(of))
+    }
+
+    /// The report to write, which must replace neither traces nor `other` files. Takes the traces.
+    fn page(&self, other: &[&Path]) -> PyResult<Option<Written>> {
+        let traces: Vec<PathBuf> = self.value("traces")?.unwrap_or_default();
+        let Some(path) = self.value::<PathBuf>("report")? else { return Ok(None) };
+        let inputs: Vec<PathBuf> =
+            traces.into_iter().chain(other.iter().map(|path| path.to_path_buf())).collect();
+        report::check(&path, &inputs).map_err(Failure::from)?;
+        Ok(Some(Written { path, inputs }))
     }
 
     fn size(&self, name: &str) -> PyResult<Option<MemorySize>> {
@@ -165,8 +185,12 @@ pub fn pool_replay(
     config.threads = given.count("threads")?.unwrap_or(config.threads);
     config.repeats = given.count("repeats")?.unwrap_or(config.repeats);
     config.sweep = given.get("sweep")?.map(|given| sweep(&given)).transpose()?;
+    let page = given.page(&[Path::new(device)])?;
     given.end("pool_replay")?;
-    run(py, progress.as_ref(), |control| Ok(json(&replay_pool(&config, control)?)))
+    run(py, progress.as_ref(), page, |control| {
+        let replay = replay_pool(&config, control)?;
+        Ok((json(&replay), replay.page(None)))
+    })
 }
 
 fn pool_size(size: MemorySize) -> PoolSize {
@@ -246,14 +270,19 @@ pub fn tier_replay(
         (None, None) => config.arrivals,
     };
     given.set("cpu_ops", &mut config.cpu_ops)?;
+    let page = given.page(&[])?;
     given.end("tier_replay")?;
-    run(py, progress.as_ref(), |control| Ok(json(&replay_tiers(&config, control)?)))
+    run(py, progress.as_ref(), page, |control| {
+        let replay = replay_tiers(&config, control)?;
+        Ok((json(&replay), replay.page(None)))
+    })
 }
 
 fn run(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
-    replay: impl FnOnce(Control<'_>) -> Result<String, ReplayError> + Send,
+    page: Option<Written>,
+    replay: impl FnOnce(Control<'_>) -> Result<(String, Page), ReplayError> + Send,
 ) -> PyResult<String> {
     let (call, started) = (Call::default(), Instant::now());
     call.wait(py, progress, || {
@@ -262,6 +291,11 @@ fn run(
             call.report((now.stage, now.done, Some(now.total), seconds));
         };
         let cancelled = || call.is_cancelled();
-        replay(Control { progress: &progress, cancelled: &cancelled }).map_err(Failure::Replay)
+        let control = Control { progress: &progress, cancelled: &cancelled };
+        let (json, report) = replay(control).map_err(Failure::Replay)?;
+        if let Some(page) = page {
+            report::write(&page.path, &page.inputs, &report)?;
+        }
+        Ok(json)
     })
 }

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use cenote::drive::measure;
 use cenote::graph::SnapshotInfo;
-use cenote::report as page;
+use cenote::report::merge::{Summary, page as merge_page};
+use cenote::report::{self as page, WorkRecorder};
 use cenote::update::UpdateReport;
 use cenote::{Compact, Graph, Update, ValueType};
 use pyo3::prelude::*;
@@ -187,9 +188,20 @@ impl PyUpdate {
         self.work(py, "committing pages", |update| Ok(report(&update.commit()?)))
     }
 
-    /// Merges log and delta runs into the lists. Returns the report as JSON.
-    fn merge(&self, py: Python<'_>) -> PyResult<String> {
-        self.work(py, "merging pages", |update| Ok(report(&update.merge()?)))
+    /// Merges log and delta runs into the lists. Returns the report as JSON, and writes one to look
+    /// at.
+    #[pyo3(signature = (page=None))]
+    fn merge(&self, py: Python<'_>, page: Option<PathBuf>) -> PyResult<String> {
+        self.work(py, "merging pages", |update| {
+            let Some(page) = page else { return Ok(report(&update.merge()?)) };
+            page::check(&page, &[&self.path])?;
+            let (recorder, started) = (WorkRecorder::start()?, Instant::now());
+            let merged = update.merge()?;
+            let seconds = started.elapsed().as_secs_f64();
+            let summary = Summary::new(&self.path, &merged, seconds, update.memory_bytes());
+            page::write(&page, &[&self.path], &merge_page(recorder, &summary, None)?)?;
+            Ok(report(&merged))
+        })
     }
 
     /// Merges what large commits leave in delta runs, if it is much. Returns the report as JSON.

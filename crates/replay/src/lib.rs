@@ -5,6 +5,7 @@
 //! - [`load`]: the loads of both, generated or read from traces
 //! - [`choice`]: lists of policies, writers and prefetchers by their names
 //! - [`chart`]: results as data for plots
+//! - [`report`]: results as tables and as reports to look at
 //! - [`Control`]: progress and cancellation
 //!
 //! Nothing is printed. The field names of rows, serialized, are a contract.
@@ -27,6 +28,7 @@ mod control;
 mod error;
 pub mod load;
 pub mod pool;
+pub mod report;
 pub mod tier;
 
 pub use control::{Control, Progress};

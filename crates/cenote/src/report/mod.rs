@@ -5,7 +5,7 @@
 //! - [`Sampler`]: what the process reads and holds over time
 //! - [`Machine`]: what it runs on
 //! - [`WorkRecorder`], [`work`]: what reads and writes files, over time
-//! - [`import`]: the page of an import
+//! - [`import`], [`merge`]: the pages of an import and of a merge
 //! - [`drive`]: the page of a drive's profile
 //! - [`write()`]: a page as a file
 
@@ -17,6 +17,7 @@ mod html;
 pub mod import;
 mod machine;
 mod markup;
+pub mod merge;
 pub mod page;
 mod sampler;
 pub mod work;

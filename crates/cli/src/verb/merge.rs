@@ -1,15 +1,12 @@
 //! `cenote merge`: merges the changes of delta runs and log into the lists.
 
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
 use cenote::Update;
 use cenote::memory::{self, MemorySize};
-use cenote::report::page::Figure;
-use cenote::report::work::{self, Told};
+use cenote::report::merge::{Summary, page};
 use cenote::report::{self, WorkRecorder};
-use serde::Serialize;
 
 use super::update::{memory_bytes, watched, written};
 use crate::args::{Report, ReportArgs, command_line};
@@ -41,21 +38,6 @@ pub struct Args {
     report: Report,
 }
 
-/// The report.
-#[derive(Debug, Serialize)]
-struct Summary<'a> {
-    graph: &'a Path,
-    epoch: u64,
-    merged: u64,
-    merged_entries: u64,
-    pages_read: u64,
-    pages_written: u64,
-    bytes_written: u64,
-    seconds: f64,
-    peak_rss_bytes: u64,
-    memory_budget_bytes: u64,
-}
-
 /// Merges and prints the report.
 pub fn run(args: &Args) -> Result<Outcome> {
     let start = Instant::now();
@@ -67,20 +49,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
     update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let report = watched(&mut update, "merging", Update::merge)?;
     let seconds = start.elapsed().as_secs_f64();
-    let summary = Summary {
-        graph: path,
-        epoch: report.epoch,
-        merged: report.merged,
-        merged_entries: report.merged_entries,
-        pages_read: report.pages_read,
-        pages_written: report.pages_written,
-        bytes_written: report.bytes_written,
-        seconds,
-        peak_rss_bytes: memory::peak_rss_bytes(),
-        memory_budget_bytes: memory_bytes,
-    };
+    let summary = Summary::new(path, &report, seconds, memory_bytes);
     if let Some((recorder, out)) = recorder.zip(args.page.report.as_ref()) {
-        report::write(out, &[path], &page(recorder, &summary)?)?;
+        report::write(out, &[path], &page(recorder, &summary, Some(command_line()))?)?;
     }
     if args.report.json {
         output::json(&summary)?;
@@ -99,26 +70,4 @@ pub fn run(args: &Args) -> Result<Outcome> {
         ])?;
     }
     Ok(Outcome::Done)
-}
-
-/// The report to look at.
-fn page(recorder: WorkRecorder, summary: &Summary<'_>) -> Result<report::Page> {
-    let work = recorder.stop(summary.graph)?;
-    let pages = summary.pages_read;
-    let figures = vec![
-        Figure::new("Merged", count(summary.merged), "changes"),
-        Figure::new("Written", size(summary.bytes_written), format!("{} pages read", count(pages))),
-    ];
-    let told = Told {
-        title: "Merge".to_owned(),
-        subject: summary.graph.display().to_string(),
-        command: Some(command_line()),
-        figures,
-        threads: 1,
-        memory_bytes: summary.memory_budget_bytes,
-        peak_bytes: summary.peak_rss_bytes,
-        pictures: Vec::new(),
-        report: serde_json::to_value(summary)?,
-    };
-    Ok(work::page(&work, told))
 }

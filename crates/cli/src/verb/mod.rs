@@ -20,7 +20,7 @@
 //! - [`tier`]: graphs over several tiers: status, migration, replays
 //! - [`completions`]: print the completions of a shell
 //! - [`man`]: print man pages
-//! - `replays`, `replay_report`: what the two replays share
+//! - `replays`: what the two replays share
 
 mod check;
 mod compact;
@@ -37,7 +37,6 @@ mod merge;
 mod neighbors;
 mod pool;
 mod profile;
-mod replay_report;
 mod replays;
 mod run;
 mod snapshot;

@@ -4,12 +4,14 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, anyhow};
 use cenote::memory::MemorySize;
+use cenote::report::page::Table;
 use cenote_replay::load::LoadConfig;
 use cenote_replay::{Control, ReplayError};
 use cenote_workload::page::trace::TraceFormat;
 
 use crate::args::bytes;
 use crate::cancel;
+use crate::output;
 use crate::progress::{Progress, Unit};
 
 /// Flags of loads.
@@ -73,6 +75,11 @@ pub fn with_bar<T>(
     };
     let control = Control { progress: &progress, cancelled: &cancel::cancelled };
     replay(control).map_err(|error| anyhow!(flags(&error.to_string())))
+}
+
+/// The rows of a replay as a table to print.
+pub fn rows(table: Table) -> comfy_table::Table {
+    output::table(table.header, table.rows, table.words)
 }
 
 /// Replaces parameters in backticks by flags: `n_w` by --n-w.

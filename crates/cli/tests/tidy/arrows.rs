@@ -18,7 +18,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("engine", &["store", "pool", "device"]),
     ("algo", &["engine"]),
     ("cenote", &["device", "tier", "pool", "store", "import", "engine", "algo"]),
-    ("replay", &["device", "pool", "tier", "workload"]),
+    ("replay", &["device", "pool", "tier", "workload", "cenote"]),
     (
         "cli",
         &[

@@ -2,11 +2,9 @@
 //!
 //! - [`replay`]: runs page loads through the pool, in every combination
 //! - `sweep`: the option that varies a parameter
-//! - `table`: prints the rows
 
 pub mod replay;
 mod sweep;
-mod table;
 
 use anyhow::Result;
 use clap::Subcommand;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use cenote::memory::MemorySize;
+use cenote::report;
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
 use cenote_replay::choice::List;
@@ -12,15 +13,13 @@ use cenote_replay::pool::{Ideal, PoolSize, Sweep, WriterKind};
 use cenote_replay::{PoolReplay, PoolReplayConfig, pool_replay};
 
 use super::sweep::{pool_size, sweep};
-use super::table;
-use crate::args::{Report, ReportArgs, bytes, whole};
+use crate::args::{Report, ReportArgs, bytes, command_line, whole};
 use crate::cancel::Guard;
 use crate::output::{self, count};
 use crate::progress;
 use crate::svg;
 use crate::verb::Outcome;
-use crate::verb::replay_report::Replayed;
-use crate::verb::replays::{LoadFlags, share, with_bar};
+use crate::verb::replays::{LoadFlags, rows, share, with_bar};
 
 /// Replay page accesses through the buffer pool, with each given policy, writer and prefetcher
 ///
@@ -164,45 +163,17 @@ pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(path) = &args.plot {
         svg::draw(path, &replay.chart())?;
     }
-    let lines = title(&replay);
-    Replayed {
-        title: "Pool replay",
-        subject: &args.device,
-        lines: &lines,
-        chart: replay.chart(),
-        highest: true,
-        table: (table::table(&replay.rows), table::WORDS),
-        replay: &replay,
+    if let Some(path) = &args.page.report {
+        report::write(path, &args.files(), &replay.page(Some(&command_line())))?;
     }
-    .report(&args.page, &args.files())?;
     report_renumbered(&replay);
     if args.report.json {
         output::json(&replay)?;
     } else {
-        output::line(lines)?;
-        output::line(table::table(&replay.rows))?;
+        output::line(replay.lines())?;
+        output::line(rows(replay.table()))?;
     }
     Ok(Outcome::Done)
-}
-
-/// The device, and a line for each load.
-fn title(replay: &PoolReplay) -> String {
-    let PoolReplay { device, page_bytes, seed, cleaner_batch, loads, rows, .. } = replay;
-    let first = &rows[0];
-    let mut lines = vec![format!(
-        "{device}: alpha {:.2}, k_r {}, k_w {}; n_w {}, cleaner's batch {cleaner_batch}; pages of \
-         {}, seed {seed}",
-        first.alpha,
-        first.k_r,
-        first.k_w,
-        first.n_w,
-        output::size(*page_bytes),
-    )];
-    lines.extend(loads.iter().map(|load| {
-        let (ops, pages, frames) = (count(load.ops), count(load.pages), count(load.frames as u64));
-        format!("{}: {ops} accesses to {pages} pages, pool of {frames}", load.name)
-    }));
-    lines.join("\n")
 }
 
 /// Prints which traces have renumbered pages.

@@ -3,12 +3,10 @@
 //! - [`status`]: shows the use of a graph's tiers
 //! - [`rebalance`]: moves all blocks to their tiers at once
 //! - [`replay`]: replays page loads through tiers in virtual time
-//! - `table`: prints the rows of a replay
 
 mod rebalance;
 mod replay;
 pub mod status;
-mod table;
 
 use anyhow::Result;
 use clap::Subcommand;

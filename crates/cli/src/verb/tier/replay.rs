@@ -3,22 +3,21 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use cenote::report;
 use cenote_replay::choice::List;
 use cenote_replay::tier::PAPER_PAGES;
 use cenote_replay::tier::capacity::Capacities;
 use cenote_replay::tier::load::TierLoadKind;
 use cenote_replay::tier::simulation::Arrivals;
-use cenote_replay::{TierReplay, TierReplayConfig, tier_replay};
+use cenote_replay::{TierReplayConfig, tier_replay};
 use cenote_tier::policy::PolicySpec;
 use cenote_tier::spec::TierSpec;
 
-use super::table;
-use crate::args::{Report, ReportArgs};
-use crate::output::{self, count};
+use crate::args::{Report, ReportArgs, command_line};
+use crate::output;
 use crate::svg;
 use crate::verb::Outcome;
-use crate::verb::replay_report::Replayed;
-use crate::verb::replays::{LoadFlags, share, with_bar};
+use crate::verb::replays::{LoadFlags, rows, share, with_bar};
 
 /// Replay page accesses through several tiers in virtual time, once for each policy
 ///
@@ -104,22 +103,14 @@ pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(path) = &args.plot {
         svg::draw(path, &replay.chart())?;
     }
-    let lines = title(&replay);
-    Replayed {
-        title: "Tier replay",
-        subject: &replay.tiers,
-        lines: &lines,
-        chart: replay.chart(),
-        highest: false,
-        table: (table::table(&replay.rows), table::WORDS),
-        replay: &replay,
+    if let Some(path) = &args.page.report {
+        report::write(path, &args.traces, &replay.page(Some(&command_line())))?;
     }
-    .report(&args.page, &args.traces)?;
     if args.report.json {
         output::json(&replay)?;
     } else {
-        output::line(lines)?;
-        output::line(table::table(&replay.rows))?;
+        output::line(replay.lines())?;
+        output::line(rows(replay.table()))?;
     }
     Ok(Outcome::Done)
 }
@@ -152,22 +143,4 @@ impl Args {
         config.cpu_ops = self.cpu_ops;
         Ok(config)
     }
-}
-
-/// The tiers, and a line for each load.
-fn title(replay: &TierReplay) -> String {
-    let TierReplay { tiers, clients, interval_us, seed, rows, .. } = replay;
-    let arrivals = match (clients, interval_us) {
-        (Some(clients), _) => format!("{clients} clients"),
-        (None, us) => format!("a request every {} us", us.unwrap_or_default()),
-    };
-    let mut lines = vec![format!("tiers {tiers}; {arrivals}; seed {seed}")];
-    for row in rows {
-        let (ops, pages) = (count(row.ops), count(row.pages.into()));
-        let line = format!("{}: {ops} accesses to {pages} pages", row.workload);
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    lines.join("\n")
 }

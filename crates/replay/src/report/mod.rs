@@ -1,41 +1,43 @@
-//! The reports of `pool replay` and `tier replay`.
+//! Replays as tables and as reports to look at.
+//!
+//! - [`PoolReplay::lines`], [`TierReplay::lines`]: what was replayed
+//! - [`PoolReplay::table`], [`TierReplay::table`]: all combinations, as people read them
+//! - [`PoolReplay::page`], [`TierReplay::page`]: the page that [`cenote::report::write()`] writes
 
-use std::path::Path;
+mod pool;
+mod tier;
 
-use anyhow::Result;
-use cenote::report::format::Unit;
+use cenote::report::Machine;
+use cenote::report::format::{Unit, count, number};
 use cenote::report::page::{
-    Axis, Bars, Block, Chart, Figure, Finding, Mark, Page, Section, Series, Shape, fact,
+    Axis, Bars, Block, Chart, Figure, Finding, Mark, Page, Section, Series, Shape, Table, fact,
 };
-use cenote::report::{self, Machine};
-use cenote_replay::chart::{self, Body};
 use serde::Serialize;
 
-use crate::args::{ReportArgs, command_line};
+use crate::chart::{self, Body};
+#[cfg(doc)]
+use crate::{PoolReplay, TierReplay};
 
-/// What the report of a replay shows.
-pub struct Replayed<'a, R> {
+/// What a report of a replay shows.
+struct Replayed<'a, R> {
     /// What was done: `Pool replay`.
-    pub title: &'a str,
+    title: &'a str,
     /// The device or the tiers.
-    pub subject: &'a str,
-    /// The lines above the printed table.
-    pub lines: &'a str,
-    pub chart: chart::Chart,
+    subject: &'a str,
+    /// What was replayed.
+    lines: &'a str,
+    chart: chart::Chart,
     /// Whether the highest bar is the best one.
-    pub highest: bool,
-    /// The printed table, and how many of its columns are words.
-    pub table: (comfy_table::Table, usize),
+    highest: bool,
+    table: Table,
     /// Everything, as its JSON has it.
-    pub replay: &'a R,
+    replay: &'a R,
 }
 
 impl<R: Serialize> Replayed<'_, R> {
-    /// Writes the report, if one is asked for.
-    pub fn report(self, args: &ReportArgs, inputs: &[impl AsRef<Path>]) -> Result<()> {
-        let Some(path) = &args.report else { return Ok(()) };
-        let command = command_line();
-        let mut conditions = vec![fact("command", command.clone())];
+    fn page(self, command: Option<&str>) -> Page {
+        let mut conditions: Vec<_> =
+            command.map(|text| fact("command", text)).into_iter().collect();
         conditions.extend(Machine::here().facts());
         let loads = self.lines.lines().enumerate();
         let loads =
@@ -43,22 +45,21 @@ impl<R: Serialize> Replayed<'_, R> {
         let unit = self.chart.unit;
         let best = best(&self.chart.body, self.highest);
         let finding = best.map(|(name, value)| {
-            let text = format!("{} {unit}, of all combinations.", report::format::number(value));
+            let text = format!("{} {unit}, of all combinations.", number(value));
             Finding::new("Best", name, text)
         });
-        let (table, words) = self.table;
-        let rows = table.row_iter().count() as u64;
+        let rows = self.table.rows.len() as u64;
         let section =
             |title: &str, blocks| Section { title: title.to_owned(), blocks, ..Section::default() };
-        let page = Page {
+        Page {
             title: self.title.to_owned(),
             subject: self.subject.to_owned(),
-            subtitle: format!("{} combinations", report::format::count(rows)),
+            subtitle: format!("{} combinations", count(rows)),
             figures: figures(&self.chart.body, self.highest, unit),
             findings: finding.into_iter().collect(),
             sections: vec![
                 section("Comparison", vec![block(&self.chart)]),
-                section("All figures", vec![Block::Table(cells(&table, words))]),
+                section("All figures", vec![Block::Table(self.table)]),
                 section("Loads", vec![Block::Facts(loads.collect())]),
                 section("Command and machine", vec![Block::Facts(conditions)]),
             ],
@@ -67,9 +68,7 @@ impl<R: Serialize> Replayed<'_, R> {
                 "replay": self.replay,
                 "command": command,
             }),
-        };
-        report::write(path, inputs, &page)?;
-        Ok(())
+        }
     }
 }
 
@@ -103,7 +102,7 @@ fn figures(body: &Body, highest: bool, unit: &str) -> Vec<Figure> {
     let one = |name: &String, values: &mut dyn Iterator<Item = f64>| {
         let pick = if highest { f64::max } else { f64::min };
         let value = values.reduce(pick)?;
-        Some(Figure::new(name, report::format::number(value), format!("{unit}, at best")))
+        Some(Figure::new(name, number(value), format!("{unit}, at best")))
     };
     let figures: Vec<Figure> = match body {
         Body::Bars { series, .. } => series
@@ -146,16 +145,5 @@ fn block(chart: &chart::Chart) -> Block {
             levels: chart.level.map(|at| Mark::new("classical writer", at)).into_iter().collect(),
             ..Chart::default()
         }),
-    }
-}
-
-/// A printed table as one of a page.
-fn cells(table: &comfy_table::Table, words: usize) -> report::page::Table {
-    let row = |row: &comfy_table::Row| row.cell_iter().map(comfy_table::Cell::content).collect();
-    report::page::Table {
-        title: String::new(),
-        header: table.header().map(row).unwrap_or_default(),
-        words,
-        rows: table.row_iter().map(row).collect(),
     }
 }
