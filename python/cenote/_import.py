@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _cenote
 from ._options import Memory, OnProgress, PathLike, given, listener
+from ._values import values_of
 from .errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def import_graph(
     format: str | None = None,
     header: bool | None = None,
     vertices: Any = None,
-    values: Literal["u64", "i64", "f64"] | None = None,
+    values: Any = None,
     keep_duplicates: bool = False,
     keep_self_loops: bool = False,
     ids: Literal["auto", "integer", "string"] = "auto",
@@ -78,7 +79,12 @@ def import_graph(
         header: whether the first line of CSV and TSV names the columns [found out].
         vertices: a path, or ids, of vertices that may have no edge. A file has an id a line, and
             behind it its value if it has one.
-        values: the type of the values of vertices [the first that holds the first value].
+        values: the values of vertices: a mapping of ids to numbers, a tuple of two arrays, of ids
+            and of numbers, or a table with two such columns, read once in parts. Integers are
+            stored as `i64`, those without a sign as `u64`, floats as `f64`; the integers of a
+            mapping as `u64` if none is negative. A null is no value; of several values of an id the
+            last one counts. Or of a file of vertices the type of its values, `"u64"`, `"i64"` or
+            `"f64"` [the first that holds the first value].
         keep_duplicates, keep_self_loops: store repeated edges, and edges from a vertex to itself.
         ids: the kind of ids [integers if all of them are].
         order: the order of the vertices in the file; `seed` is that of `"random"`.
@@ -100,6 +106,7 @@ def import_graph(
 
     Raises:
         InvalidInput: an option or a row is wrong; the message names it.
+        UnknownVertex: a value of an id that is no vertex.
         MemoryBudget: the budget is too small; the message says what would do.
         FileError: a file cannot be read or written. After any error nothing is left behind.
 
@@ -107,6 +114,11 @@ def import_graph(
         >>> report = cenote.import_graph([("ada", "bob"), ("bob", "cem")], "friends.cenote")
         >>> report["vertices"], report["edges"]
         (3, 2)
+        >>> ages = {"ada": 36, "cem": 41.5}
+        >>> report = cenote.import_graph([("ada", "bob"), ("bob", "cem")], "a.cenote", values=ages)
+        >>> with cenote.open("a.cenote") as aged:
+        ...     aged.value("ada"), aged.value("bob")
+        (36.0, None)
     """
     weights = weights or ("f64" if weight is not None else None)
     inputs = list(inputs_of(edges, weights, weight))
@@ -122,7 +134,8 @@ def import_graph(
         weight=weight,
         format=format,
         header=header,
-        values=values,
+        values=values if isinstance(values, str) else None,
+        vertex_values=None if isinstance(values, str) else values_of(values),
         keep_duplicates=keep_duplicates,
         keep_self_loops=keep_self_loops,
         ids=ids,

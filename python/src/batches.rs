@@ -1,7 +1,8 @@
 //! Rows of a Python iterator as Arrow batches, for an import.
 //!
 //! The iterator yields chunks: a list of rows `(source, target)` or `(source, target, weight)`, or
-//! a tuple of columns, each the code of a NumPy type (`u8`, `i8`, `f8`) and its bytes.
+//! a tuple of columns, each the code of a NumPy type (`u8`, `i8`, `f8`) and its bytes, or a list
+//! of strings.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -92,7 +93,7 @@ fn read(
         let next = chunks.try_iter()?.next().transpose()?;
         let Some(chunk) = next else { return Ok(None) };
         let columns = if let Ok(chunk) = chunk.cast::<PyTuple>() {
-            chunk.iter().map(|column| numbers(&column)).collect::<PyResult<Vec<_>>>()?
+            chunk.iter().map(|column| column_of(&column)).collect::<PyResult<Vec<_>>>()?
         } else {
             of_rows(chunk.cast::<PyList>()?, weights, *rows)?
         };
@@ -106,8 +107,15 @@ fn read(
     }
 }
 
-/// A column of NumPy: the code of its type and its bytes.
-fn numbers(column: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+/// A column: a list of strings, or of NumPy the code of the type and the bytes.
+fn column_of(column: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    if let Ok(strings) = column.cast::<PyList>() {
+        let mut names = LargeStringBuilder::new();
+        for name in strings {
+            names.append_value(name.cast::<PyString>()?.to_cow()?);
+        }
+        return Ok(Arc::new(names.finish()));
+    }
     let (code, bytes): (String, Bound<'_, PyBytes>) = column.extract()?;
     let words = bytes.as_bytes().chunks_exact(8);
     let words = words.map(|word| <[u8; 8]>::try_from(word).expect("chunks of 8 bytes"));

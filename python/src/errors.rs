@@ -59,6 +59,9 @@ impl From<Failure> for PyErr {
             }
             // An input that is no list of edges is no corrupt graph.
             Failure::Import(error @ ImportError::Format { .. }) => invalid(named(&error)),
+            Failure::Import(error @ ImportError::NoVertex { .. }) => {
+                exception("UnknownVertex", &error.to_string(), None)
+            }
             Failure::Import(error) => match Error::from(error) {
                 Error::InvalidInput(message) => invalid(named(&message)),
                 other => of(&other),

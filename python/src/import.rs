@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use cenote::import::{
     ArrowBatches, Codec, Format, Header, HubNeighboursChoice, IdKind, ImportReport, Input,
-    InputSpec, Order, Vertices, WeightType,
+    InputSpec, Order, VertexValues, Vertices, WeightType,
 };
 use cenote::report::import::Summary;
 use cenote::report::{self, WorkRecorder};
@@ -221,6 +221,15 @@ pub fn input(
     }))
 }
 
+/// The values of vertices: chunks of columns, or an Arrow stream.
+fn values_of(value: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Option<VertexValues<'static>>> {
+    if let Some(reader) = reader_of(value)? {
+        return Ok(Some(VertexValues::new(reader)));
+    }
+    let batches = PyBatches::new(value, None, Arc::clone(raised))?;
+    Ok(batches.map(VertexValues::new))
+}
+
 /// Takes an option out of the options; `None` if it is not there or `None`.
 fn taken<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(value) = options.get_item(name)? else { return Ok(None) };
@@ -290,6 +299,7 @@ pub fn import_graph(
     let weights = taken(options, "weights")?;
     let weights = weights.map(|kind| one_of("weights", &kind, &WeightType::NAMES)).transpose()?;
     let seed = taken(options, "seed")?.map_or(Ok(1), |seed| seed.extract())?;
+    let given_values = taken(options, "vertex_values")?;
     let page = taken(options, "report")?.map(|path| path.extract::<PathBuf>()).transpose()?;
     let page = page.map(|path| Recorded::start(path, &inputs, &out)).transpose()?;
     let mut steps = self::options(options, seed)?;
@@ -302,6 +312,10 @@ pub fn import_graph(
     }
     if steps.len() == without_inputs {
         return Err(invalid("edges: no edges and no vertices found"));
+    }
+    if let Some(given) = given_values {
+        let values = values_of(&given, &raised)?;
+        steps.extend(values.map(|values| step(move |import| import.vertex_values(values))));
     }
     let call = Arc::new(Call::default());
     let (reports, started) = (Arc::clone(&call), Instant::now());

@@ -14,7 +14,7 @@ use arrow_array::types::{
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayAccessor, ArrayRef, RecordBatch, RecordBatchReader};
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Field, Schema};
 use cenote_store::WeightType;
 
 use crate::config::Input;
@@ -233,6 +233,19 @@ impl Batches<'_> {
 
 fn other_type(expected: impl Display) -> String {
     format!("expected {expected}, found a column of another type")
+}
+
+/// Refuses a column that has no ids.
+pub(crate) fn check_ids(field: &Field) -> Result<(), String> {
+    match kind_of(field.data_type()) {
+        Some(Kind::Integers | Kind::Names) => Ok(()),
+        _ => Err(format!("the column `{}` has no ids, but {}", field.name(), field.data_type())),
+    }
+}
+
+/// The ids of a column.
+pub(crate) fn ids_of(column: &ArrayRef) -> Result<IdColumn<&[u8]>, WrongRow> {
+    Values::of(column)?.ids()
 }
 
 struct Values<'c> {

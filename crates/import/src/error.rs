@@ -55,6 +55,17 @@ pub enum ImportError {
         /// What is wrong and how to avoid it.
         reason: String,
     },
+    /// A value of what is no vertex.
+    #[error(
+        "{input}: no vertex has the id `{id}`: give it an edge, or add it to the vertices, or leave \
+         out its value"
+    )]
+    NoVertex {
+        /// Name of the values.
+        input: String,
+        /// The id, shortened.
+        id: String,
+    },
     /// The inputs have no vertices.
     #[error("{inputs}: no edges and no vertices found; is it the right file and `format`?")]
     Empty {

@@ -1,4 +1,4 @@
-//! Imports edges and vertices, and the values that files of vertices have.
+//! Imports edges and vertices, and the values of vertices.
 
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use crate::driver::{Run, run};
 use crate::error::Result;
 use crate::report::{ImportReport, Progress};
 use crate::values::{GivenValues, WithValues};
+use crate::vertex_values::VertexValues;
 use crate::workspace::{FileWorkspace, Workspace};
 
 /// Imports the files `inputs` into the graph file `out`. An error leaves no file behind.
@@ -41,12 +42,31 @@ pub fn import_edges(
     config: &ImportConfig,
     progress: &dyn Progress,
 ) -> Result<ImportReport> {
-    let Some(values) = GivenValues::of(inputs, config, progress)? else {
-        return run(&Run::new(inputs, workspace, config, progress));
+    import_with_values(inputs, None, workspace, config, progress)
+}
+
+/// [`import_edges`] of vertices that have values, besides those that files of vertices have.
+pub fn import_with_values(
+    inputs: &[Input<'_>],
+    values: Option<&VertexValues<'_>>,
+    workspace: &dyn Workspace,
+    config: &ImportConfig,
+    progress: &dyn Progress,
+) -> Result<ImportReport> {
+    let mut config = config.clone();
+    if let Some(values) = values {
+        config.values = Some(values.kind(&config)?);
+    }
+    let files = GivenValues::of(inputs, &config, progress)?;
+    if files.is_none() && values.is_none() {
+        return run(&Run::new(inputs, workspace, &config, progress));
+    }
+    let set = |store: &Store| {
+        files.as_ref().map_or(Ok(()), |files| files.set(store))?;
+        values.map_or(Ok(()), |values| values.set(store, progress))
     };
-    let set = |store: &Store| values.set(store);
     let workspace = WithValues::new(workspace, &set);
-    let mut report = run(&Run::new(inputs, &workspace, config, progress))?;
+    let mut report = run(&Run::new(inputs, &workspace, &config, progress))?;
     report.output_bytes = workspace.output_bytes()?;
     Ok(report)
 }

@@ -14,7 +14,8 @@
 //!    which fits into memory
 //! 7. `sort`, `build`: sort one range after the other and stream its lists to the graph writer
 //!
-//! `values`: files of vertices may have values, which the graph gets at last.
+//! `values`, `vertex_values`: files of vertices may have values, and Arrow batches are values, which
+//! the graph gets at last.
 //!
 //! `driver` runs the steps; `rewrite` imports a graph again that is `stored`, which `thread_rows`
 //! streams; `each` only reads, and passes the edges on. `spill` has the blocks of pairs and keys,
@@ -57,6 +58,7 @@ mod stored;
 mod straight;
 mod thread_rows;
 mod values;
+mod vertex_values;
 mod vertices;
 mod workers;
 pub mod workspace;
@@ -68,12 +70,13 @@ pub use config::{Format, Header, IdKind, ImportConfig, Input, InputSpec, THREADS
 pub use each::{VisitEdge, for_each_edge};
 pub use edges::{Edge, EdgeId, EdgeWeight, Edges};
 pub use error::{ImportError, Result};
-pub use import::{import, import_edges, import_into};
+pub use import::{import, import_edges, import_into, import_with_values};
 pub use report::{ImportReport, NoProgress, Phase, Progress};
 pub use rewrite::rewrite;
 pub use straight::{
     Components, ComponentsConfig, EdgeDegrees, EdgeDegreesConfig, PassStats, VertexIds, components,
     edge_degrees,
 };
+pub use vertex_values::VertexValues;
 pub use vertices::Vertices;
 pub use workspace::{FileWorkspace, Workspace};

@@ -20,7 +20,7 @@ use crate::workspace::Workspace;
 
 /// Values that one commit sets, and most bytes of their ids: some 10 MiB.
 pub(crate) const VALUES_TOGETHER: usize = 1 << 16;
-const TEXT_TOGETHER: usize = 4 << 20;
+pub(crate) const TEXT_TOGETHER: usize = 4 << 20;
 
 /// Memory for reading the files, of that of the import at most `1 / READ_SHARE`.
 const READ_BYTES: usize = 64 << 20;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cenote_device::Device;
 pub use cenote_import::{
     ArrowBatches, Edge, EdgeId, EdgeWeight, Edges, Format, Header, IdKind, ImportError,
-    ImportReport, Input, InputSpec, Phase, Vertices, arrow_array,
+    ImportReport, Input, InputSpec, Phase, VertexValues, Vertices, arrow_array,
 };
 use cenote_import::{FileWorkspace, ImportConfig, Progress, Result, Workspace};
 use cenote_store::ValueType;
@@ -37,6 +37,7 @@ type IsCancelled<'a> = Box<dyn Fn() -> bool + Sync + 'a>;
 #[must_use = "nothing is imported before `run`"]
 pub struct Import<'a> {
     inputs: Vec<Input<'a>>,
+    values: Option<VertexValues<'a>>,
     config: ImportConfig,
     memory: String,
     tiers: Vec<String>,
@@ -49,6 +50,7 @@ impl Default for Import<'_> {
     fn default() -> Self {
         Self {
             inputs: Vec::new(),
+            values: None,
             config: ImportConfig::default(),
             memory: "1GiB".to_owned(),
             tiers: Vec::new(),
@@ -138,6 +140,34 @@ impl<'a> Import<'a> {
     /// first value].
     pub fn values(mut self, kind: ValueType) -> Self {
         self.config.values = Some(kind);
+        self
+    }
+
+    /// Values of vertices, besides those of files of vertices; all are of one type.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use cenote::import::arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+    /// use cenote::import::{VertexValues, arrow_array::RecordBatchIterator};
+    ///
+    /// let ids = Arc::new(StringArray::from(vec!["ada", "cem"])) as ArrayRef;
+    /// let ages = Arc::new(Float64Array::from(vec![36.0, 41.5])) as ArrayRef;
+    /// let batch = RecordBatch::try_from_iter([("id", ids), ("age", ages)])?;
+    /// let reader = RecordBatchIterator::new([Ok(batch.clone())], batch.schema());
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("friends.cenote");
+    /// let edges = [("ada", "bob"), ("bob", "cem")];
+    /// let import = cenote::Import::new().edges(edges).vertex_values(VertexValues::new(reader));
+    /// import.memory("64MiB").run(&path)?;
+    /// let graph = cenote::Graph::open(&path)?;
+    /// assert_eq!(graph.value("cem")?, Some(cenote::Value::F64(41.5)));
+    /// assert_eq!(graph.value("bob")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn vertex_values(mut self, values: VertexValues<'a>) -> Self {
+        self.values = Some(values);
         self
     }
 
@@ -254,7 +284,14 @@ impl<'a> Import<'a> {
         let temp_dir = self.config.temp_dir.as_deref();
         let file = FileWorkspace::new(out, &paths, temp_dir, self.config.overwrite)?;
         let import = |workspace: &dyn Workspace| {
-            cenote_import::import_edges(&self.inputs, workspace, &self.config, &self.hooks)
+            let values = self.values.as_ref();
+            cenote_import::import_with_values(
+                &self.inputs,
+                values,
+                workspace,
+                &self.config,
+                &self.hooks,
+            )
         };
         if !self.tiers.is_empty() {
             return import(&self.tiered(file, out)?).map_err(more_tiers);
