@@ -9,7 +9,7 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
+use arrow_array::{Array, ArrayRef, RecordBatchReader};
 use arrow_schema::{DataType, Schema};
 use cenote_store::superblock::IdKind;
 use cenote_store::{Id, IdRef, Store, Value, ValueType};
@@ -73,10 +73,10 @@ impl<'a> VertexValues<'a> {
     /// Sets the values of a graph that is written but not published.
     pub(crate) fn set(&self, store: &Store, progress: &dyn Progress) -> Result<()> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut reader) = reader else { return Ok(()) };
+        let Some(reader) = reader else { return Ok(()) };
         let mut waiting = Waiting { store, values: BTreeMap::new(), text_bytes: 0 };
         let mut row = 1;
-        while let Some(batch) = reader.next() {
+        for batch in reader {
             let batch = batch.map_err(|error| self.refused(error.to_string()))?;
             for start in (0..batch.num_rows()).step_by(CHUNK_ROWS) {
                 if progress.cancelled() {
@@ -87,7 +87,8 @@ impl<'a> VertexValues<'a> {
                     let row = row + (start + at) as u64;
                     ImportError::Row { input: self.name.clone(), row, reason }
                 };
-                let (ids, values) = columns(&chunk).map_err(wrong)?;
+                let ids = arrow::ids_of(chunk.column(0)).map_err(wrong)?;
+                let values = values_of(chunk.column(1)).map_err(wrong)?;
                 self.push(&mut waiting, &ids, values)?;
             }
             row += batch.num_rows() as u64;
@@ -105,9 +106,7 @@ impl<'a> VertexValues<'a> {
         for (at, value) in values.into_iter().enumerate() {
             let Some(value) = value else { continue };
             let id = match ids {
-                IdColumn::Integers(ids) if has_names => {
-                    Some(Id::String(ids[at].to_string().into()))
-                }
+                IdColumn::Integers(ids) if has_names => Some(Id::String(ids[at].to_string())),
                 IdColumn::Integers(ids) => Some(Id::Integer(ids[at])),
                 IdColumn::Names(names) => of_name(names[at], has_names),
             };
@@ -178,13 +177,6 @@ fn kind_of(schema: &Schema) -> std::result::Result<ValueType, String> {
         DataType::Float32 | DataType::Float64 => Ok(ValueType::F64),
         other => Err(format!("the column `{}` has no numbers, but {other}", fields[1].name())),
     }
-}
-
-/// The ids and the values of some rows.
-fn columns(
-    rows: &RecordBatch,
-) -> std::result::Result<(IdColumn<&[u8]>, Vec<Option<Value>>), WrongRow> {
-    Ok((arrow::ids_of(rows.column(0))?, values_of(rows.column(1))?))
 }
 
 fn values_of(column: &ArrayRef) -> std::result::Result<Vec<Option<Value>>, WrongRow> {

@@ -15,6 +15,7 @@ UNDIRECTED = {
     "connected_components",
     "is_connected",
     "is_k_regular",
+    "jaccard_coefficient",
     "maximal_independent_set",
     "node_connected_component",
     "number_connected_components",
@@ -22,6 +23,8 @@ UNDIRECTED = {
 }
 DIRECTED = {
     "in_degree_centrality",
+    "is_arborescence",
+    "is_branching",
     "is_strongly_connected",
     "is_weakly_connected",
     "number_strongly_connected_components",
@@ -31,7 +34,7 @@ DIRECTED = {
     "weakly_connected_components",
 }
 CORES = {"core_number", "k_core", "k_corona", "k_crust", "k_shell"}
-NO_MULTIGRAPH = CORES
+NO_MULTIGRAPH = CORES | {"jaccard_coefficient"}
 
 # What depends on how many edges there are between two nodes: a converted multigraph has one.
 SIMPLE = {
@@ -41,6 +44,8 @@ SIMPLE = {
     "degree_centrality",
     "ego_graph",
     "in_degree_centrality",
+    "is_arborescence",
+    "is_branching",
     "is_eulerian",
     "is_forest",
     "is_k_regular",
@@ -59,6 +64,8 @@ IN_EDGES = CORES | {
     "ancestors",
     "degree_centrality",
     "in_degree_centrality",
+    "is_arborescence",
+    "is_branching",
     "is_eulerian",
     "is_isolate",
     "is_regular",
@@ -144,6 +151,8 @@ def _loops(name: str, graph: Any) -> str | None:
     """Why self-loops, or that they are not known of, make a difference."""
     if name in DOUBLE_LOOPS and not graph.is_directed():
         return None if _has_no_loops(graph) else "self-loops count twice in NetworkX, and once here"
+    if name == "jaccard_coefficient" and not _has_no_loops(graph):
+        return "a node with a self-loop is its own neighbour, which NetworkX counts otherwise"
     if name == "maximal_independent_set" and not _has_no_loops(graph):
         return "a chosen node with a self-loop is an error in NetworkX"
     if isinstance(graph, Graph) and graph.loops is None:
@@ -288,6 +297,23 @@ def _eccentric(graph: Any, given: dict[str, Any]) -> str | None:
     return None if given["sp"] is None else "sp is not supported"
 
 
+def _extreme(graph: Any, given: dict[str, Any]) -> str | None:
+    if given["e"] is not None:
+        return "e is not supported: eccentricities are computed"
+    return "usebounds is left to NetworkX" if given["usebounds"] else None
+
+
+def _pairs(graph: Any, given: dict[str, Any]) -> str | None:
+    pairs = given["ebunch"]
+    if pairs is None:
+        return "ebunch is None: a graph has too many pairs of nodes"
+    if not isinstance(pairs, Collection):
+        # A fallback would find an iterator consumed.
+        return "ebunch is not a collection"
+    are_pairs = all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs)
+    return None if are_pairs else "ebunch has an item that is no pair"
+
+
 def _average(graph: Any, given: dict[str, Any]) -> str | None:
     is_usual = given["method"] in (None, "unweighted")
     return None if is_usual else "only the method unweighted is supported"
@@ -383,7 +409,9 @@ CHECKS: dict[str, Callable[[Any, dict[str, Any]], str | None]] = {
     "eccentricity": _all(_unweighted, _eccentric, _nbunch("v")),
     "ego_graph": _ego,
     "harmonic_centrality": _all(_unweighted, _nbunch("nbunch"), _nbunch("sources")),
+    **dict.fromkeys(("center", "diameter", "periphery", "radius"), _all(_unweighted, _extreme)),
     "is_isolate": _isolate,
+    "jaccard_coefficient": _pairs,
     "maximal_independent_set": _independent,
     "pagerank": _pagerank,
     "shortest_path": _path,

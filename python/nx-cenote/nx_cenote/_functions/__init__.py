@@ -7,6 +7,7 @@
 - `trees`: the order of a search, of stored graphs
 - `degrees`: degrees, isolated nodes
 - `centralities`: ranks, betweenness, closeness
+- `links`: scores of pairs of nodes
 - `cores`: core numbers, triangles, independent sets
 - `subgraphs`: parts of the graph, as graphs of NetworkX
 """
@@ -22,6 +23,7 @@ from . import (
     cores,
     degrees,
     distances,
+    links,
     paths,
     searches,
     subgraphs,
@@ -34,6 +36,7 @@ _MODULES: tuple[Any, ...] = (
     cores,
     degrees,
     distances,
+    links,
     paths,
     searches,
     subgraphs,

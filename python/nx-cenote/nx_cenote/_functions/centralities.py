@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 __all__ = [
     "average_shortest_path_length",
     "betweenness_centrality",
+    "center",
     "closeness_centrality",
+    "diameter",
     "eccentricity",
     "harmonic_centrality",
     "pagerank",
+    "periphery",
+    "radius",
 ]
 
 
@@ -147,6 +151,26 @@ def eccentricity(G: Graph, v: Any = None, sp: None = None, weight: None = None) 
             raise nx.NetworkXError(f"Found infinite path length because the {kind} connected")
         found[node] = int(levels.max())
     return found[v] if v in G else found
+
+
+def diameter(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> Any:
+    return max(eccentricity(G).values())
+
+
+def radius(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> Any:
+    return min(eccentricity(G).values())
+
+
+def center(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> list[Any]:
+    found = eccentricity(G)
+    least = min(found.values())
+    return [node for node, value in found.items() if value == least]
+
+
+def periphery(G: Graph, e: None = None, usebounds: bool = False, weight: None = None) -> list[Any]:
+    found = eccentricity(G)
+    most = max(found.values())
+    return [node for node, value in found.items() if value == most]
 
 
 def average_shortest_path_length(G: Graph, weight: None = None, method: Any = None) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._graph import Graph
-from .components import is_connected, is_strongly_connected
+from .components import is_connected, is_forest, is_strongly_connected, is_tree
 from .runs import stored_of
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = [
     "degree_centrality",
     "in_degree_centrality",
+    "is_arborescence",
+    "is_branching",
     "is_empty",
     "is_eulerian",
     "is_isolate",
@@ -94,3 +96,11 @@ def is_eulerian(G: Graph) -> bool:
         is_balanced = np.array_equal(_degrees(G, "in"), _degrees(G, "out"))
         return is_balanced and is_strongly_connected(G)
     return not np.any(_degrees(G, "out") % 2) and is_connected(G)
+
+
+def is_arborescence(G: Graph) -> bool:
+    return is_tree(G) and bool(_degrees(G, "in").max() <= 1)
+
+
+def is_branching(G: Graph) -> bool:
+    return is_forest(G) and bool(_degrees(G, "in").max() <= 1)
