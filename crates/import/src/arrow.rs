@@ -19,7 +19,7 @@ use cenote_store::WeightType;
 
 use crate::config::Input;
 use crate::edges::{Edges, OpenRows, integer_ids, ordered_weights};
-use crate::parse::choice::{ColumnChoice, NULL, TWO_KINDS, no_ids, no_weights};
+use crate::parse::choice::{ColumnChoice, NULL, no_ids, no_weights, two_kinds};
 use crate::rows::{self, Chunk, IdColumn, RowReader, STREAM_BYTES, WrongRow, row_error};
 
 const CHUNK_ROWS: usize = 1024;
@@ -141,7 +141,7 @@ impl Columns {
         };
         let has_names = kind(ids[0])? == Kind::Names;
         if has_names != (kind(ids[1])? == Kind::Names) {
-            return Err(TWO_KINDS.to_owned());
+            return Err(two_kinds(fields[ids[0]].name(), fields[ids[1]].name()));
         }
         let weight = asked.weight(&names, flat.len(), chosen).map_err(|problem| problem.reason());
         let weight = weight.map(|weight| flat[weight]).and_then(|weight| {

@@ -57,8 +57,8 @@ pub enum ImportError {
     },
     /// A value of what is no vertex.
     #[error(
-        "{input}: no vertex has the id `{id}`: give it an edge, or add it to the vertices, or leave \
-         out its value"
+        "{input}: no vertex has the id `{id}`: give it an edge, or add it to the vertices, or \
+         leave out its value"
     )]
     NoVertex {
         /// Name of the values.

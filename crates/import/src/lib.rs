@@ -14,8 +14,8 @@
 //!    which fits into memory
 //! 7. `sort`, `build`: sort one range after the other and stream its lists to the graph writer
 //!
-//! `values`, `vertex_values`: files of vertices may have values, and Arrow batches are values, which
-//! the graph gets at last.
+//! `values`, `vertex_values`: files of vertices may have values, and Arrow batches are values,
+//! which the graph gets at last.
 //!
 //! `driver` runs the steps; `rewrite` imports a graph again that is `stored`, which `thread_rows`
 //! streams; `each` only reads, and passes the edges on. `spill` has the blocks of pairs and keys,

@@ -28,8 +28,8 @@ type Reader<'a> = Box<dyn RecordBatchReader + Send + 'a>;
 
 /// The values of vertices in batches of a [`RecordBatchReader`]: the first column has ids, as those
 /// of [`ArrowBatches`](crate::ArrowBatches), the second one numbers. Values of unsigned integers
-/// are stored as `u64`, of others as `i64`, of floats as `f64`. A null is no value; of a vertex with
-/// several values the last one counts.
+/// are stored as `u64`, of others as `i64`, of floats as `f64`. A null is no value; of a vertex
+/// with several values the last one counts.
 ///
 /// The batches are read once, when the lists of the graph are written. Beside the budget of the
 /// import, one batch at a time is in memory.

@@ -17,6 +17,11 @@ const DELETED_WEIGHT_BYTES: u64 = 32;
 const _: () = assert!(8 / LOG_SHARE + 8 / PAGES_SHARE + 8 / RUNS_SHARE <= 4);
 
 impl Update {
+    /// The memory budget, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
     /// Counts the memory that the graph holds now.
     pub(super) fn count_memory(&mut self) -> Result<()> {
         self.held_bytes = held_bytes(&self.store, self.is_beside)?;

@@ -327,11 +327,6 @@ impl Update {
         self.directed
     }
 
-    /// The memory budget, in bytes.
-    pub fn memory_bytes(&self) -> u64 {
-        self.memory_bytes
-    }
-
     /// Number of changes for the next commit.
     pub fn len(&self) -> usize {
         self.changes.len()

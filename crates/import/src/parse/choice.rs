@@ -104,7 +104,12 @@ pub(crate) fn no_weights(column: &str, holds: &dyn std::fmt::Display) -> String 
     )
 }
 
-pub(crate) const TWO_KINDS: &str = "one id column holds integers, the other strings";
+pub(crate) fn two_kinds(source: &str, target: &str) -> String {
+    format!(
+        "columns {source} and {target}: one id column holds integers, the other strings (choose \
+         others with `source_column` and `target_column`)"
+    )
+}
 
 pub(crate) const NULL: &str = "expected two ids (and a weight, where asked for), found null";
 

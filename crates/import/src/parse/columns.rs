@@ -13,7 +13,7 @@ use parquet::file::reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::Problem;
-use super::choice::{ColumnChoice, NULL, TWO_KINDS, no_ids, no_weights};
+use super::choice::{ColumnChoice, NULL, no_ids, no_weights, two_kinds};
 use super::pages::{Memory, Pages};
 use crate::budget::{Budget, Held};
 use crate::config::InputSpec;
@@ -73,7 +73,8 @@ pub(crate) fn open<'a>(
     let kind = |&place: &usize| kind_of(&schema.column(place)).map_err(refuse);
     let mut kinds = places.iter().map(kind).collect::<Result<Vec<_>>>()?;
     if (kinds[0] == Kind::Text) != (kinds[1] == Kind::Text) {
-        return Err(refuse(TWO_KINDS.to_owned()));
+        let [source, target] = ids.map(|id| names[id].as_str());
+        return Err(refuse(two_kinds(source, target)));
     }
     if weights.is_some() {
         let place = flat[asked.weight(&names, flat.len(), ids).map_err(refuse_choice)?];

@@ -19,8 +19,8 @@ impl PoolReplay {
         let PoolReplay { device, page_bytes, seed, cleaner_batch, loads, rows, .. } = self;
         let first = &rows[0];
         let mut lines = vec![format!(
-            "{device}: alpha {:.2}, k_r {}, k_w {}; n_w {}, cleaner's batch {cleaner_batch}; pages of \
-             {}, seed {seed}",
+            "{device}: alpha {:.2}, k_r {}, k_w {}; n_w {}, cleaner's batch {cleaner_batch}; pages \
+             of {}, seed {seed}",
             first.alpha,
             first.k_r,
             first.k_w,
