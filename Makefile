@@ -9,8 +9,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_INCREMENTAL := 0
 # A tenth less again. A failed assertion names its line all the same.
 export CARGO_PROFILE_DEV_DEBUG := 0
-# One more than the two cores that most have: tests that wait for the drive leave theirs to others.
-export RUST_TEST_THREADS ?= 3
+# One more than there are cores: tests that wait for the drive leave theirs to others.
+export RUST_TEST_THREADS ?= $(shell echo $$(($$(nproc) + 1)))
 export CENOTE := $(abspath $(TARGET)/release/cenote)
 # What `cargo test` builds: assertions and overflow checks are on, so the Python tests use it too.
 CHECKED := $(abspath $(TARGET)/debug/cenote)

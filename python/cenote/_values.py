@@ -23,9 +23,8 @@ EXPECTED = "expected a mapping of ids to numbers, two arrays, or a table with tw
 
 def values_of(values: Any) -> Any:
     """What the native part reads: an Arrow object, or chunks of two columns."""
-    if values is None or hasattr(values, "__arrow_c_stream__"):
-        return values
-    if hasattr(values, "__arrow_c_array__"):
+    is_arrow = hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__")
+    if values is None or is_arrow:
         return values
     if isinstance(values, Mapping):
         return _of_mapping(values)
@@ -41,7 +40,7 @@ def values_of(values: Any) -> Any:
 
 def _of_arrays(ids: NDArray[Any], numbers: NDArray[Any]) -> Iterator[tuple[Column, Column]]:
     are_integers = ids.dtype.kind in "iu"
-    kind = None if are_integers or len(ids) == 0 else type(ids.tolist()[0])
+    kind = None if are_integers or len(ids) == 0 else type(ids[:1].tolist()[0])
     for start in range(0, len(ids), ROWS):
         part = slice(start, start + ROWS)
         if are_integers:
@@ -71,13 +70,12 @@ def _type_of(values: Mapping[Any, Any]) -> np.dtype[Any]:
             least, most = min(least, int(value)), max(most, int(value))
         else:
             raise InvalidInput(f"values: {value!r} of {id!r}: expected a number")
-    if dtype.kind == "f":
-        exact = 2**53
-    else:
+    lowest, highest = -(2**53), 2**53
+    if dtype.kind != "f":
         dtype = np.dtype(np.int64 if least < 0 else np.uint64)
-        exact = int(np.iinfo(dtype).max)
+        lowest, highest = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     for integer in (least, most):
-        if not -exact - 1 <= integer <= exact:
+        if not lowest <= integer <= highest:
             raise InvalidInput(f"values: {integer}: {dtype} holds not all of these numbers exactly")
     return dtype
 

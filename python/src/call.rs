@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cenote::Error;
 use pyo3::prelude::*;
@@ -15,13 +15,21 @@ use crate::errors::Failure;
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// The progress of a call: its phase, what is done of it, all of it if known, and seconds.
-pub type Report = (&'static str, u64, Option<u64>, f64);
+type Report = (&'static str, u64, Option<u64>, f64);
 
 /// What a call and the thread that works for it tell each other.
-#[derive(Default)]
 pub struct Call {
     is_cancelled: AtomicBool,
     report: Mutex<Option<Report>>,
+    began: Instant,
+}
+
+impl Default for Call {
+    /// A call that begins now.
+    fn default() -> Self {
+        let began = Instant::now();
+        Self { is_cancelled: AtomicBool::default(), report: Mutex::default(), began }
+    }
 }
 
 impl Call {
@@ -29,7 +37,9 @@ impl Call {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    pub fn report(&self, report: Report) {
+    /// Reports a phase, what is done of it, and all of it if known.
+    pub fn report(&self, phase: &'static str, done: u64, total: Option<u64>) {
+        let report = (phase, done, total, self.began.elapsed().as_secs_f64());
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
     }
 

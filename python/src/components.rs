@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use arrow_array::RecordBatchReader;
 use cenote::components::OfComponents;
@@ -206,11 +205,11 @@ fn find<F: Found>(
         return Err(invalid("edges: no edges and no vertices found"));
     }
     let call = Arc::new(Call::default());
-    let (reports, started) = (Arc::clone(&call), Instant::now());
+    let reports = Arc::clone(&call);
     let done = call.wait(py, progress.as_ref(), || {
         let over = steps.into_iter().fold(Straight::<F>::new(), |all, step| step(all));
         let over = over.cancel(call.canceller()).progress(move |phase, done, total| {
-            reports.report((phase.name(), done, total, started.elapsed().as_secs_f64()));
+            reports.report(phase.name(), done, total);
         });
         over.run().map_err(Failure::from)
     });

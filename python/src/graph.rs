@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use cenote::algorithm::Wcc;
 use cenote::export::EdgeBatches;
@@ -80,9 +79,7 @@ where
     if progress.is_some() {
         let call = Arc::clone(&call);
         run = run.progress(move |progress| {
-            let expected = Some(progress.bytes_expected);
-            let seconds = progress.elapsed.as_secs_f64();
-            call.report(("reading", progress.bytes_read, expected, seconds));
+            call.report("reading", progress.bytes_read, Some(progress.bytes_expected));
         });
     }
     let answer = call.wait(py, progress, || Ok(Arc::new(run.run()?)))?;
@@ -407,12 +404,11 @@ impl PyGraph {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(u64, u64, u64)> {
         let graph = self.open_graph()?;
-        let (call, started) = (Arc::new(Call::default()), Instant::now());
+        let call = Arc::new(Call::default());
         let export = graph.export().cancel(call.canceller());
         call.wait(py, progress.as_ref(), || {
             let report = export.write(&path, &mut |done, total| {
-                let seconds = started.elapsed().as_secs_f64();
-                call.report(("exporting pages", done, Some(total), seconds));
+                call.report("exporting pages", done, Some(total));
             })?;
             Ok((report.edges, report.isolated, report.file_bytes))
         })
@@ -437,11 +433,11 @@ impl PyGraph {
     ) -> PyResult<(u64, u64, u64, u64, u64)> {
         let graph = self.open_graph()?;
         let ids = ids.map(|ids| given_ids("vertices", ids)).transpose()?.unwrap_or_default();
-        let (call, started) = (Arc::new(Call::default()), Instant::now());
+        let call = Arc::new(Call::default());
         let reports = Arc::clone(&call);
         let subgraph = graph.subgraph().hops(hops).overwrite(overwrite).cancel(call.canceller());
         let subgraph = subgraph.progress(move |phase, done, total| {
-            reports.report((phase, done, total, started.elapsed().as_secs_f64()));
+            reports.report(phase, done, total);
         });
         let mut subgraph = ids.iter().fold(subgraph, |subgraph, id| subgraph.source(id));
         if let Some(path) = sources_file {
@@ -470,13 +466,10 @@ impl PyGraph {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<[u64; 7]> {
         let (graph, before) = (self.open_graph()?, before.open_graph()?);
-        let (call, started) = (Arc::new(Call::default()), Instant::now());
+        let call = Arc::new(Call::default());
         let diff = graph.diff(&before).cancel(call.canceller());
         let report = call.wait(py, progress.as_ref(), || {
-            let mut hear = |done, total| {
-                let seconds = started.elapsed().as_secs_f64();
-                call.report(("comparing pages", done, Some(total), seconds));
-            };
+            let mut hear = |done, total| call.report("comparing pages", done, Some(total));
             Ok(match out {
                 Some(path) => diff.write(&path, &mut hear)?,
                 None => diff.count(&mut hear)?,

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use cenote::import::{
     ArrowBatches, Codec, Format, Header, HubNeighboursChoice, IdKind, ImportReport, Input,
@@ -318,13 +317,13 @@ pub fn import_graph(
         steps.extend(values.map(|values| step(move |import| import.vertex_values(values))));
     }
     let call = Arc::new(Call::default());
-    let (reports, started) = (Arc::clone(&call), Instant::now());
+    let reports = Arc::clone(&call);
     let done = call.wait(py, progress.as_ref(), || {
         let import = steps.into_iter().fold(Import::new(), |import, step| step(import));
         let phases = page.as_ref().map(|page| page.recorder.phases());
         let import = import.cancel(call.canceller()).progress(move |phase, done, total| {
             phases.iter().for_each(|phases| phases.begin(phase.name()));
-            reports.report((phase.name(), done, total, started.elapsed().as_secs_f64()));
+            reports.report(phase.name(), done, total);
         });
         let memory_bytes = import.memory_bytes()?;
         let imported = import.run(&out)?;

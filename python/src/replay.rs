@@ -1,9 +1,8 @@
 //! Replays of page loads through the buffer pool and through tiers.
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
-use std::time::Instant;
 
 use cenote::MemorySize;
 use cenote::report::{self, Page};
@@ -13,12 +12,13 @@ use cenote_replay::pool::{PoolSize, Sweep};
 use cenote_replay::tier::load::TierLoadKind;
 use cenote_replay::tier::simulation::Arrivals;
 use cenote_replay::{
-    Control, PoolReplayConfig, ReplayError, TierReplayConfig, pool_replay as replay_pool,
-    tier_replay as replay_tiers,
+    Control, PoolReplay, PoolReplayConfig, ReplayError, TierReplay, TierReplayConfig,
+    pool_replay as replay_pool, tier_replay as replay_tiers,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde::Serialize;
 
 use crate::answer::json;
 use crate::call::Call;
@@ -93,20 +93,13 @@ impl<'py> Given<'_, 'py> {
         Ok(())
     }
 
-    fn traces<T>(&self, of: impl Fn(PathBuf) -> T) -> PyResult<impl Iterator<Item = T>> {
-        let paths: Vec<PathBuf> = match self.0.get_item("traces")? {
-            Some(paths) => paths.extract()?,
-            None => Vec::new(),
-        };
-        Ok(paths.into_iter().map(of))
+    fn traces(&self) -> PyResult<Vec<PathBuf>> {
+        Ok(self.value("traces")?.unwrap_or_default())
     }
 
-    /// The report to write, which must replace neither traces nor `other` files. Takes the traces.
-    fn page(&self, other: &[&Path]) -> PyResult<Option<Written>> {
-        let traces: Vec<PathBuf> = self.value("traces")?.unwrap_or_default();
+    /// The report to write, which must replace none of the inputs.
+    fn page(&self, inputs: Vec<PathBuf>) -> PyResult<Option<Written>> {
         let Some(path) = self.value::<PathBuf>("report")? else { return Ok(None) };
-        let inputs: Vec<PathBuf> =
-            traces.into_iter().chain(other.iter().map(|path| path.to_path_buf())).collect();
         report::check(&path, &inputs).map_err(Failure::from)?;
         Ok(Some(Written { path, inputs }))
     }
@@ -164,7 +157,8 @@ pub fn pool_replay(
 ) -> PyResult<String> {
     let (given, mut config) = (Given(options), PoolReplayConfig::new(device));
     config.loads = given.all("workloads")?;
-    config.loads.extend(given.traces(LoadKind::Trace)?);
+    let traces = given.traces()?;
+    config.loads.extend(traces.iter().cloned().map(LoadKind::Trace));
     given.load(&mut config.load)?;
     config.ideal.alpha = given.value("alpha")?;
     (config.ideal.k_r, config.ideal.k_w) = (given.value("k_r")?, given.value("k_w")?);
@@ -185,12 +179,9 @@ pub fn pool_replay(
     config.threads = given.count("threads")?.unwrap_or(config.threads);
     config.repeats = given.count("repeats")?.unwrap_or(config.repeats);
     config.sweep = given.get("sweep")?.map(|given| sweep(&given)).transpose()?;
-    let page = given.page(&[Path::new(device)])?;
+    let page = given.page([traces, vec![device.into()]].concat())?;
     given.end("pool_replay")?;
-    run(py, progress.as_ref(), page, |control| {
-        let replay = replay_pool(&config, control)?;
-        Ok((json(&replay), replay.page(None)))
-    })
+    run(py, progress.as_ref(), page, |control| replay_pool(&config, control), PoolReplay::page)
 }
 
 fn pool_size(size: MemorySize) -> PoolSize {
@@ -245,7 +236,8 @@ pub fn tier_replay(
     let (given, mut config) = (Given(options), TierReplayConfig::default());
     let read_share = config.load.read_share;
     config.loads = given.all("workloads")?;
-    config.loads.extend(given.traces(TierLoadKind::Trace)?);
+    let traces = given.traces()?;
+    config.loads.extend(traces.iter().cloned().map(TierLoadKind::Trace));
     given.load(&mut config.load)?;
     config.load.read_share = config.load.read_share.or(read_share);
     let tiers = given.all("tiers")?;
@@ -270,32 +262,29 @@ pub fn tier_replay(
         (None, None) => config.arrivals,
     };
     given.set("cpu_ops", &mut config.cpu_ops)?;
-    let page = given.page(&[])?;
+    let page = given.page(traces)?;
     given.end("tier_replay")?;
-    run(py, progress.as_ref(), page, |control| {
-        let replay = replay_tiers(&config, control)?;
-        Ok((json(&replay), replay.page(None)))
-    })
+    run(py, progress.as_ref(), page, |control| replay_tiers(&config, control), TierReplay::page)
 }
 
-fn run(
+fn run<R: Serialize>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
     page: Option<Written>,
-    replay: impl FnOnce(Control<'_>) -> Result<(String, Page), ReplayError> + Send,
+    replay: impl FnOnce(Control<'_>) -> Result<R, ReplayError> + Send,
+    page_of: fn(&R, Option<&str>) -> Page,
 ) -> PyResult<String> {
-    let (call, started) = (Call::default(), Instant::now());
+    let call = Call::default();
     call.wait(py, progress, || {
         let progress = |now: cenote_replay::Progress| {
-            let seconds = started.elapsed().as_secs_f64();
-            call.report((now.stage, now.done, Some(now.total), seconds));
+            call.report(now.stage, now.done, Some(now.total));
         };
         let cancelled = || call.is_cancelled();
         let control = Control { progress: &progress, cancelled: &cancelled };
-        let (json, report) = replay(control).map_err(Failure::Replay)?;
+        let replay = replay(control).map_err(Failure::Replay)?;
         if let Some(page) = page {
-            report::write(&page.path, &page.inputs, &report)?;
+            report::write(&page.path, &page.inputs, &page_of(&replay, None))?;
         }
-        Ok(json)
+        Ok(json(&replay))
     })
 }

@@ -56,15 +56,14 @@ impl PyUpdate {
         phase: &'static str,
         work: impl FnOnce(&mut Update) -> cenote::Result<T> + Send,
     ) -> PyResult<T> {
-        let (call, started) = (Arc::new(Call::default()), Instant::now());
+        let call = Arc::new(Call::default());
         let reports = Arc::clone(&call);
         call.wait(py, self.progress.as_ref(), || {
             let mut held = self.update.lock().unwrap_or_else(PoisonError::into_inner);
             let update = self.opened(&mut held)?;
             update.cancel(call.canceller());
             update.progress(move |now| {
-                let seconds = started.elapsed().as_secs_f64();
-                reports.report((phase, now.pages_done, Some(now.pages_total), seconds));
+                reports.report(phase, now.pages_done, Some(now.pages_total));
             });
             Ok(work(update)?)
         })
@@ -239,12 +238,9 @@ pub fn check(
     at: Option<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(u64, Vec<String>, u64)> {
-    let (call, started) = (Arc::new(Call::default()), Instant::now());
+    let call = Arc::new(Call::default());
     call.wait(py, progress.as_ref(), || {
-        let mut hear = |done, total| {
-            let seconds = started.elapsed().as_secs_f64();
-            call.report(("checking pages", done, Some(total), seconds));
-        };
+        let mut hear = |done, total| call.report("checking pages", done, Some(total));
         let report = match &at {
             Some(name) => Graph::check_at(&path, name, &mut hear)?,
             None => Graph::check(&path, &mut hear)?,
@@ -279,12 +275,12 @@ pub fn compact(
     let free_space: Option<u32> = get("free_space")?.map(|value| value.extract()).transpose()?;
     let hubs = get("hub_neighbours")?;
     let hubs = hubs.map(|value| hub_neighbours("hub_neighbours", &value)).transpose()?;
-    let (call, started) = (Arc::new(Call::default()), Instant::now());
+    let call = Arc::new(Call::default());
     let reports = Arc::clone(&call);
     call.wait(py, progress.as_ref(), || {
         let mut compact = Compact::new(path).cancel(call.canceller());
         compact = compact.progress(move |phase, done, total| {
-            reports.report((phase.name(), done, total, started.elapsed().as_secs_f64()));
+            reports.report(phase.name(), done, total);
         });
         compact = out.into_iter().fold(compact, Compact::out);
         compact = at.into_iter().fold(compact, Compact::at);
@@ -311,13 +307,13 @@ pub fn profile(
     report: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<PathBuf>)> {
-    let (call, started) = (Call::default(), Instant::now());
+    let call = Call::default();
     call.wait(py, progress.as_ref(), || {
         if let Some(page) = &report {
             page::check(page, &[&path])?;
         }
         let (profile, saved) = measure(&path, quick, scratch, &mut |done, total| {
-            call.report(("measuring", done, Some(total), started.elapsed().as_secs_f64()));
+            call.report("measuring", done, Some(total));
             !call.is_cancelled()
         })?;
         if let Some(page) = &report {

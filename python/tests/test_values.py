@@ -125,6 +125,7 @@ def test_values_come_beside_those_of_a_file_and_of_vertices_without_edges(folder
         ({"ada": -1, "bob": 2**63}, cenote.InvalidInput, "int64 holds not all"),
         ({"ada": 2**64}, cenote.InvalidInput, "uint64 holds not all"),
         ({"ada": 0.5, "bob": 2**53 + 1}, cenote.InvalidInput, "float64 holds not all"),
+        ({"ada": 0.5, "bob": -(2**53) - 1}, cenote.InvalidInput, "float64 holds not all"),
         ({"ada": 1, 7: 1}, cenote.InvalidInput, "the id 7: expected a string"),
         ({7: 1, "ada": 1}, cenote.InvalidInput, "the id 'ada': expected an integer"),
         ({-7: 1}, cenote.InvalidInput, "the id -7"),

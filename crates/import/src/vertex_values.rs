@@ -73,7 +73,9 @@ impl<'a> VertexValues<'a> {
     /// Sets the values of a graph that is written but not published.
     pub(crate) fn set(&self, store: &Store, progress: &dyn Progress) -> Result<()> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(reader) = reader else { return Ok(()) };
+        let reader = reader.ok_or_else(|| {
+            ImportError::Options(format!("{}: can be imported only once", self.name))
+        })?;
         let mut waiting = Waiting { store, values: BTreeMap::new(), text_bytes: 0 };
         let mut row = 1;
         for batch in reader {

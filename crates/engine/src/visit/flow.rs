@@ -318,13 +318,6 @@ impl ResidentWeights<'_, '_> {
     ) -> bool {
         let (Some(handle), Some(column)) = (self.handle, self.visit.column) else { return false };
         let places = column.pages_of(address..address + list.targets.len() as u64);
-        let first_of = |place| place * column.per_page() as u64;
-        if let Some((place, page)) = &self.last
-            && places == (*place..place + 1)
-        {
-            give(first_of(*place), column.reparse(*place, page));
-            return true;
-        }
         let physical = |place| self.visit.engine.graph.physical(column.first_page() + place);
         // All pages are pinned before the list is dispatched: one may be evicted meanwhile.
         let is_last = |place| self.last.as_ref().is_some_and(|(last, _)| *last == place);
@@ -340,7 +333,9 @@ impl ResidentWeights<'_, '_> {
         let Some(pages) = pages.collect::<Option<Vec<_>>>() else { return false };
         for (place, page, is_new) in pages {
             counts.pages_cached += u64::from(is_new);
-            give(first_of(place), column.reparse(place, &page));
+            let weights = column.reparse(place, &page);
+            let first = place * column.per_page() as u64;
+            give(first, weights);
             self.last = Some((place, page));
         }
         true

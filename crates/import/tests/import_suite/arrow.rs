@@ -14,7 +14,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use cenote_import::{
     ArrowBatches, Edges, FileWorkspace, IdKind, ImportConfig, ImportReport, Input, InputSpec,
-    NoProgress, Result, import_edges,
+    NoProgress, Result, VertexValues, import_edges, import_with_values,
 };
 use cenote_store::{Order, WeightType};
 
@@ -459,4 +459,21 @@ fn batches_are_imported_only_once() {
     import_edges(&inputs, &workspace("a"), &CONFIG(), &NoProgress).unwrap();
     let error = import_edges(&inputs, &workspace("b"), &CONFIG(), &NoProgress).unwrap_err();
     assert!(error.to_string().contains("trips: can be imported only once"), "{error}");
+}
+
+#[test]
+fn values_of_batches_are_imported_only_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = array(UInt64Array::from(vec![0, 1]));
+    let numbers = array(Int32Array::from(vec![Some(-5), None]));
+    let values = VertexValues::new(through_c(vec![batch(&[("id", ids), ("number", numbers)])]));
+    let import = |name| {
+        let inputs = [Edges::iter([(0u64, 1u64)]).into()];
+        let workspace = FileWorkspace::new(&folder.path().join(name), &[], None, false).unwrap();
+        import_with_values(&inputs, Some(&values), &workspace, &CONFIG(), &NoProgress)
+    };
+    import("a").unwrap();
+    let error = import("b").unwrap_err();
+    assert!(error.to_string().contains("values: can be imported only once"), "{error}");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing is left of the second");
 }
