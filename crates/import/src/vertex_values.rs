@@ -31,8 +31,8 @@ type Reader<'a> = Box<dyn RecordBatchReader + Send + 'a>;
 /// are stored as `u64`, of others as `i64`, of floats as `f64`. A null is no value; of a vertex
 /// with several values the last one counts.
 ///
-/// The batches are read once, when the lists of the graph are written. Beside the budget of the
-/// import, one batch at a time is in memory.
+/// The batches are read once, when the lists of the graph are written; another import of the same
+/// values is an error. Beside the budget of the import, one batch at a time is in memory.
 pub struct VertexValues<'a> {
     /// The type of the values, or the reason why there are none.
     kind: std::result::Result<ValueType, String>,
