@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use cenote_engine::THREADS_MAX;
+use cenote_engine::{Graph, THREADS_MAX};
+use cenote_store::Direction;
 
 use crate::error::{Error, Result};
 
@@ -116,6 +117,21 @@ pub(crate) fn budget_of_machine(size: MemorySize) -> Result<u64> {
 pub(crate) fn half_of_machine() -> Result<u64> {
     let unknown = || Error::parameter("memory", "is needed: the machine's memory is unknown");
     Ok(machine_bytes().ok_or_else(unknown)? / 2)
+}
+
+/// A budget in bytes: as given, or half of the machine's memory.
+pub(crate) fn budget_bytes(memory: Option<MemorySize>, graph: &Graph) -> Result<u64> {
+    match memory {
+        Some(size) => Ok(size.bytes_of(page_bytes(graph))),
+        None => half_of_machine(),
+    }
+}
+
+/// Bytes of the pages that hold lists, in either direction.
+pub(crate) fn page_bytes(graph: &Graph) -> u64 {
+    let pages = |direction| graph.adjacency(direction).map_or(0, |lists| lists.pages());
+    let inward = if graph.is_directed() { pages(Direction::In) } else { 0 };
+    (pages(Direction::Out) + inward) * graph.page_bytes() as u64
 }
 
 /// The memory that this process may use: the machine's, or the limit of its control group. `None`

@@ -13,9 +13,8 @@ use super::{Graph, ListBatch, Pass};
 use crate::error::{Error, Result};
 use crate::import::{IdKind, Import};
 use crate::keys::Keys;
-use crate::memory::{MemorySize, threads_default};
+use crate::memory::{MemorySize, budget_bytes, threads_default};
 use crate::output::{self, partial};
-use crate::run::budget_bytes;
 use crate::watch::Watch;
 
 /// Shares of the budget: half for the import of the edges, a quarter for reading lists, and a

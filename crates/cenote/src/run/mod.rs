@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cenote_engine::{EngineConfig, Strategy, THREADS_MAX};
-use cenote_store::{Direction, Ids, VertexId};
+use cenote_store::{Ids, VertexId};
 use serde::Serialize;
 
 pub use self::answer::Answer;
@@ -35,7 +35,7 @@ pub use self::stats::{Report, Stats};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, StoredGraph};
 use crate::keys::{Keys, PairKeys};
-use crate::memory::{MemorySize, half_of_machine, threads_default};
+use crate::memory::{MemorySize, budget_bytes, page_bytes, threads_default};
 use crate::output;
 pub use crate::output::table::{Column, Listed};
 pub use crate::watch::Progress;
@@ -403,21 +403,6 @@ fn inputs<A: Algorithm>(graph: &Graph, algorithm: &A) -> Vec<PathBuf> {
     let mut inputs = algorithm.inputs();
     inputs.push(graph.path().to_owned());
     inputs
-}
-
-/// A budget in bytes: as given, or half of the machine's memory.
-pub(crate) fn budget_bytes(memory: Option<MemorySize>, graph: &StoredGraph) -> Result<u64> {
-    match memory {
-        Some(size) => Ok(size.bytes_of(page_bytes(graph))),
-        None => half_of_machine(),
-    }
-}
-
-/// Bytes of the pages that hold lists, in either direction.
-pub(crate) fn page_bytes(graph: &StoredGraph) -> u64 {
-    let pages = |direction| graph.adjacency(direction).map_or(0, |lists| lists.pages());
-    let inward = if graph.is_directed() { pages(Direction::In) } else { 0 };
-    (pages(Direction::Out) + inward) * graph.page_bytes() as u64
 }
 
 /// The most doublings of a budget that are estimated.

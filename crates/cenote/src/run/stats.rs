@@ -5,8 +5,8 @@ use std::time::Instant;
 use cenote_engine::{MemoryPlan, StepRecord};
 use serde::Serialize;
 
-use super::{Algorithm, Job, page_bytes};
-use crate::memory::{cpu_seconds, peak_rss_bytes};
+use super::{Algorithm, Job};
+use crate::memory::{cpu_seconds, page_bytes, peak_rss_bytes};
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::kept::Done;
 

@@ -26,8 +26,7 @@ pub use self::batch::ListBatch;
 use self::window::Windows;
 use super::{Graph, neighbors};
 use crate::error::{Error, Result};
-use crate::memory::{MemorySize, threads_default};
-use crate::run::budget_bytes;
+use crate::memory::{MemorySize, budget_bytes, threads_default};
 
 /// Most edges of a batch, unless the caller or the budget says less.
 const BATCH_EDGES: u64 = 1 << 21;
