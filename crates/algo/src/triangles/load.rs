@@ -102,6 +102,7 @@ impl<'e> Loader<'e> {
         let active = if all { ActiveSet::All } else { ActiveSet::In(&self.segment) };
         let sift = Sift {
             ranks: &self.order.ranks,
+            kept: self.order.kept,
             degrees: self.counts_degrees.then_some(&*self.degrees),
             repeats: graph.superblock().duplicates_kept || graph.superblock().self_loops_kept,
         };
@@ -116,13 +117,8 @@ impl<'e> Loader<'e> {
             direction = Direction::In;
         }
         let supply = arena.supply();
-        let kernel = Orient {
-            sift: &sift,
-            supply: &supply,
-            places,
-            targets: self.targets.as_ref(),
-            degree_min: u64::from(self.order.degree_min),
-        };
+        let kernel =
+            Orient { sift: &sift, supply: &supply, places, targets: self.targets.as_ref() };
         let seen =
             Seen::of(self.engine.visit(label, direction, active, &Assembled::new(&kernel))?);
         seen.settle(graph, &vertices, arena)
@@ -175,18 +171,21 @@ impl Local<'_> {
 /// Selects the neighbours of lower rank in a list, and counts degrees.
 struct Sift<'a> {
     ranks: &'a [u32],
+    /// Vertices of this rank or a higher one are in no triangle.
+    kept: u32,
     degrees: Option<&'a [AtomicU32]>,
     /// Whether a list may hold a vertex twice, or a self-loop.
     repeats: bool,
 }
 
 impl Sift<'_> {
-    /// Writes the lower ranks to `into`, ascending, each once.
+    /// Writes the lower ranks to `into`, ascending, each once; none of a list that is not kept.
     fn take(&self, list: &List<'_>, into: &mut Vec<u32>) {
         let rank = self.ranks[list.vertex as usize];
         into.clear();
         let mut found = [0; SIFT];
-        for targets in list.targets.chunks(SIFT) {
+        let targets = if rank < self.kept { list.targets } else { &[] };
+        for targets in targets.chunks(SIFT) {
             let mut count = 0;
             for &target in targets {
                 let other = self.ranks[target as usize];
@@ -272,7 +271,6 @@ struct Orient<'a> {
     supply: &'a Supply<'a>,
     places: Option<&'a [AtomicU32]>,
     targets: Option<&'a Targets>,
-    degree_min: u64,
 }
 
 impl<'a> Kernel for Orient<'a> {
@@ -293,8 +291,6 @@ impl<'a> Kernel for Orient<'a> {
             for (&other, _) in ranks.iter().zip(doubles).filter(|(_, is_double)| **is_double) {
                 self.sift.is_double(rank, other);
             }
-        } else if list.degree < self.degree_min {
-            return;
         }
         if !ranks.is_empty()
             && let Some(place) = local.writer.write(self.supply, rank, ranks, |i| doubles[i])

@@ -14,6 +14,10 @@ const HUB_DEGREE: u64 = 64;
 /// The most hubs: 16 MiB of bits.
 const HUBS_MAX: u32 = 1 << 14;
 
+/// A vertex of smaller degree, in both directions together, has one neighbour at most and is in no
+/// triangle.
+const DEGREE_MIN: u32 = 2;
+
 /// Vertices ranked by falling degree (ties by rising vertex), and bounds on oriented lists: a
 /// vertex keeps its neighbours of lower rank, at most its degree and at most its rank.
 pub(crate) struct Order {
@@ -29,9 +33,9 @@ pub(crate) struct Order {
     pub words_expected: u64,
     /// The number of hubs.
     pub hubs: u32,
-    /// The smallest degree whose list is kept: 2, since one edge makes no triangle; 1 on a directed
-    /// graph, where degrees count an edge both ways twice.
-    pub degree_min: u32,
+    /// Vertices of at least [`DEGREE_MIN`], which have the lowest ranks: the lists of others are not
+    /// kept.
+    pub kept: u32,
     /// Lists start at multiples of this many words, so that a `u32` holds their place.
     pub unit: u64,
 }
@@ -61,7 +65,7 @@ impl Order {
             page_words_max: 0,
             words_expected: 0,
             hubs: 0,
-            degree_min: if graph.is_directed() { 1 } else { 2 },
+            kept: 0,
             unit: 1,
         };
         order.take_degrees(graph, Direction::Out)?;
@@ -102,12 +106,13 @@ impl Order {
             let rank = next[degree as usize];
             next[degree as usize] += 1;
             self.ranks[v] = rank;
-            let of_list = self.words_of_vertex(degree, rank, doubles);
+            let of_list = words_of_vertex(degree, rank, doubles).next_multiple_of(self.unit);
             words += of_list;
             self.list_words_max = self.list_words_max.max(of_list);
             sums.all += u64::from(degree);
             sums.far += if rank >= NEAR { u64::from(degree) } else { 0 };
             sums.lists += u64::from(of_list > 0);
+            self.kept += u32::from(degree >= DEGREE_MIN);
             self.hubs += u32::from(u64::from(degree) >= HUB_DEGREE);
         }
         self.words_before.resize(lists.pages() as usize + 1, words);
@@ -115,14 +120,6 @@ impl Order {
         self.page_words_max = pages.max().unwrap_or(0);
         self.words_expected = expected(&sums, doubles).min(words);
         self.hubs = self.hubs.min(HUBS_MAX);
-    }
-
-    /// The most words that the list of a vertex takes.
-    fn words_of_vertex(&self, degree: u32, rank: u32, doubles: bool) -> u64 {
-        if degree < self.degree_min {
-            return 0;
-        }
-        words_of(0, u64::from(degree.min(rank)), doubles).next_multiple_of(self.unit)
     }
 
     /// The largest prefix of `pages` whose lists certainly fit in `room` words: its end, and its
@@ -142,6 +139,11 @@ impl Order {
 
 pub(crate) fn out_lists(graph: &Graph) -> &Adjacency {
     graph.adjacency(Direction::Out).expect("every graph has lists of targets")
+}
+
+/// The most words that the list of a vertex takes.
+fn words_of_vertex(degree: u32, rank: u32, doubles: bool) -> u64 {
+    if degree < DEGREE_MIN { 0 } else { words_of(0, u64::from(degree.min(rank)), doubles) }
 }
 
 /// For each degree, the rank of the first vertex of that degree.

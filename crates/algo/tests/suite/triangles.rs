@@ -169,6 +169,19 @@ fn one_pass_is_read_where_all_lists_fit() {
 }
 
 #[test]
+fn a_star_takes_one_pass_in_the_least_memory() {
+    let leaves: Vec<(u32, u32)> = (1..20_000).map(|leaf| (0, leaf)).collect();
+    for directed in [false, true] {
+        let graph = Plain::of(20_000, &leaves, directed).stored();
+        let config = config(Strategy::Auto, 2);
+        let config = config.clone().memory_bytes(least(&graph, &config));
+        let found = lcc::run(&graph, config).unwrap();
+        assert_eq!((found.chunks(), found.mean), (1, 0.0));
+        lcc::verify(&graph, &found).unwrap();
+    }
+}
+
+#[test]
 fn loops_and_repeated_edges_make_no_triangle() {
     // 0 - 1 twice, 1 - 2, a loop at each.
     let plain = Plain::of_lists(vec![vec![0, 1, 1], vec![0, 0, 1, 2], vec![1, 2]], false);
