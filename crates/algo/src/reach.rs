@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_engine::{
-    AsynchronousConfig, Bitmap, Direction, Engine, EngineConfig, Graph, Kernel, Needs, Page,
-    PageTask, Purpose, VertexId, setters,
+    AsynchronousConfig, Bitmap, Direction, Engine, EngineConfig, Graph, Needs, PageTask, VertexId,
+    setters,
 };
 
 use crate::dfs::pseudo;
@@ -25,7 +25,7 @@ use crate::estimate::{Estimate, Reads};
 use crate::plain::Lists;
 use crate::ranks::default_source;
 use crate::report::{AlgoError, Result, Run, check_vertices, graph_pages, pages};
-use crate::worklist::{IDLE, Worklist};
+use crate::worklist::{Follow, Following, IDLE, Worklist};
 
 const NAME: &str = "reach";
 
@@ -152,9 +152,10 @@ impl<'e> Side<'e> {
             Direction::Out => "forward",
             Direction::In => "backward",
         };
-        let kernel = Expand { side: self, other, met: AtomicBool::new(false) };
+        let search = Expand { visited: &self.visited, other, met: AtomicBool::new(false) };
+        let kernel = Following { worklist: &self.worklist, search: &search };
         engine.visit_pages(label, self.direction, pages, &kernel)?;
-        Ok(kernel.met.into_inner())
+        Ok(search.met.into_inner())
     }
 }
 
@@ -210,43 +211,21 @@ impl<'e> Search<'e> {
 
 /// Marks the unvisited neighbours of active vertices, and sets `met` if the other side had one.
 struct Expand<'a> {
-    side: &'a Side<'a>,
+    visited: &'a Bitmap,
     other: &'a Bitmap,
     met: AtomicBool,
 }
 
-impl Kernel for Expand<'_> {
-    /// Visited vertices of a page that are still to be followed.
-    type Local = Vec<VertexId>;
-
-    fn local(&self) -> Vec<VertexId> {
-        Vec::new()
-    }
-
-    fn page(&self, stack: &mut Vec<VertexId>, page: &Page<'_>, purpose: &Purpose<'_>) {
-        let Side { visited, worklist, .. } = self.side;
-        let number = purpose.task.page;
-        worklist.take(number, page, |v| stack.push(v));
-        let (starting, runs_on) = (worklist.starting(number), worklist.runs_on(number));
-        while let Some(v) = stack.pop() {
-            let list = page.list_of(v).expect("active lists were taken from this page");
-            for &target in list.targets {
-                if visited.contains(target) || !visited.insert(target) {
-                    continue;
-                }
-                if self.other.contains(target) {
-                    self.met.store(true, Ordering::Relaxed);
-                }
-                if !starting.contains(&target) {
-                    worklist.activate(target, 0);
-                    continue;
-                }
-                stack.push(target);
-                if runs_on == Some(target) {
-                    worklist.activate_further(target, 0);
-                }
-            }
+impl Follow for Expand<'_> {
+    #[inline(always)]
+    fn edge(&self, _: VertexId, target: VertexId) -> Option<VertexId> {
+        if self.visited.contains(target) || !self.visited.insert(target) {
+            return None;
         }
+        if self.other.contains(target) {
+            self.met.store(true, Ordering::Relaxed);
+        }
+        Some(target)
     }
 }
 

@@ -11,7 +11,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use cenote_engine::{
-    Adjacency, Bitmap, Direction, Frontier, Graph, HugeVec, Page, PageTask, VertexId,
+    Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Kernel, Page,
+    PageTask, Purpose, Strategy, VertexId,
 };
 
 use crate::report::{Result, pages};
@@ -182,5 +183,70 @@ impl StepBudget {
         self.steps_small = if small { self.steps_small + 1 } else { 0 };
         self.pages_seen += frontier_pages;
         self.steps_small > STEPS_SMALL_MIN && self.pages_seen > all_pages / 2
+    }
+}
+
+/// Whether a run may go on without steps. The papers' strategies never do.
+pub(crate) fn goes_without_steps(config: &EngineConfig) -> bool {
+    config.strategy == Strategy::Auto
+}
+
+/// A search whose edges may be followed in any order, without levels.
+pub(crate) trait Follow: Sync {
+    /// Follows an edge of an active list; returns the vertex whose list becomes active by that.
+    /// Each vertex becomes active once, or, if it is to be followed again, more often.
+    fn edge(&self, source: VertexId, target: VertexId) -> Option<VertexId>;
+}
+
+/// Follows the active lists of a direction until none is left. Each step, with this label, visits
+/// the pages that have active lists.
+pub(crate) fn follow(
+    engine: &Engine,
+    label: &str,
+    direction: Direction,
+    worklist: &Worklist<'_>,
+    search: &impl Follow,
+) -> Result<()> {
+    loop {
+        let tasks = worklist.up_to(IDLE);
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        engine.visit_pages(label, direction, &tasks, &Following { worklist, search })?;
+    }
+}
+
+/// Follows the active lists of a page until none is active.
+pub(crate) struct Following<'a, F> {
+    pub worklist: &'a Worklist<'a>,
+    pub search: &'a F,
+}
+
+impl<F: Follow> Kernel for Following<'_, F> {
+    /// Vertices of a page whose lists are still to be followed.
+    type Local = Vec<VertexId>;
+
+    fn local(&self) -> Vec<VertexId> {
+        Vec::new()
+    }
+
+    fn page(&self, stack: &mut Vec<VertexId>, page: &Page<'_>, purpose: &Purpose<'_>) {
+        let (worklist, number) = (self.worklist, purpose.task.page);
+        worklist.take(number, page, |v| stack.push(v));
+        let (starting, runs_on) = (worklist.starting(number), worklist.runs_on(number));
+        while let Some(v) = stack.pop() {
+            let list = page.list_of(v).expect("active lists were taken from this page");
+            for &target in list.targets {
+                let Some(next) = self.search.edge(v, target) else { continue };
+                if !starting.contains(&next) {
+                    worklist.activate(next, 0);
+                    continue;
+                }
+                stack.push(next);
+                if runs_on == Some(next) {
+                    worklist.activate_further(next, 0);
+                }
+            }
+        }
     }
 }

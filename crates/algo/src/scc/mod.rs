@@ -14,15 +14,18 @@
 //! residual graph: the lists of the other vertices, without targets that are on no cycle with them.
 //! As soon as it fits in memory, one serial search ([`in_memory`]) finishes it, with the giant
 //! component as one vertex, even if the backward search has not ended. Small graphs start there.
+//! Long paths are trimmed by counts ([`trim`]), and searches of many small steps go on by a
+//! [`Worklist`] of pages.
 //!
 //! **Bound.** While the residual graph does not fit, each pass shrinks it: by vertices that join
-//! the giant component, by trimming vertices without successors, or by a round of colouring, which
-//! finds every component without edges from other components. A long chain of components beyond the
-//! budget may take as many rounds as it is long.
+//! the giant component, by trimming vertices without successors or predecessors, or by a round of
+//! colouring, which finds every component without edges from other components. A long chain of
+//! components of several vertices beyond the budget may take as many rounds as it is long.
 
 mod in_memory;
 mod known;
 mod rounds;
+mod trim;
 mod verify;
 
 use std::sync::Arc;
@@ -35,6 +38,7 @@ use crate::estimate::{Estimate, Reads, engine_for, plan_for};
 use crate::groups::{Groups, Labels};
 use crate::report::{AlgoError, Result, Run, pages};
 use crate::wcc;
+use crate::worklist::Worklist;
 use rounds::Rounds;
 pub use verify::verify;
 
@@ -70,17 +74,21 @@ impl Scc {
     }
 }
 
-/// Memory: 4 bytes a vertex for labels, six sets; the remaining budget holds lists. At the end,
-/// component sizes take 4 bytes a vertex in their place.
+/// Memory: 4 bytes a vertex for labels, six sets, a worklist of pages, and 4 bytes a vertex for
+/// counts of in-edges while trimming, at the end for component sizes; the remaining budget holds
+/// lists.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     if !graph.is_directed() {
         return Needs { what: NAME, ..wcc::needs(graph, config) };
     }
     let n = graph.vertices();
     let sets = 4 * Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
+    let worklist = |direction| Worklist::bytes_for(pages(graph, direction));
+    let worklist = worklist(Direction::Out).max(worklist(Direction::In));
+    let state_bytes = 8 * n as u64 + sets + Assembled::bytes_for(graph, config);
     Needs {
         what: NAME,
-        state_bytes: 8 * n as u64 + sets + Assembled::bytes_for(graph, config),
+        state_bytes: state_bytes.saturating_add(worklist),
         scratch_bytes: in_memory::bytes_for(graph),
     }
 }

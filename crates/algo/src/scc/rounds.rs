@@ -3,15 +3,17 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Assembled, Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List,
+    ActiveSet, Assembled, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List,
     VertexId,
 };
 use rayon::prelude::*;
 
 use super::in_memory::{self, WORDS_BESIDE};
 use super::known::Known;
+use super::trim::trim;
 use crate::report::Result;
 use crate::residual::{Kept, Parts, ResidualPart};
+use crate::worklist::{Follow, StepBudget, Worklist, follow, goes_without_steps};
 
 /// Before colouring, passes over the residual graph are repeated while they settle at least
 /// `1 / TRIMMING_SHARE` of it.
@@ -28,6 +30,7 @@ pub(super) struct Rounds<'e> {
     frontier: Frontier,
     next: Frontier,
     passes: u32,
+    step_budget: StepBudget,
 }
 
 impl<'e> Rounds<'e> {
@@ -39,6 +42,7 @@ impl<'e> Rounds<'e> {
             frontier: Frontier::new(n)?,
             next: Frontier::new(n)?,
             passes: 0,
+            step_budget: StepBudget::default(),
         })
     }
 
@@ -64,7 +68,9 @@ impl<'e> Rounds<'e> {
                 if settled == 0 || slow && graph.has_in_edges() {
                     self.known.reached.clear();
                 }
-            } else if settled * TRIMMING_SHARE < self.unsettled() {
+            } else if settled * TRIMMING_SHARE < self.unsettled()
+                && self.trim()? * TRIMMING_SHARE < self.unsettled()
+            {
                 self.colour()?;
             }
         }
@@ -79,15 +85,23 @@ impl<'e> Rounds<'e> {
         self.engine.graph().vertices() as u64 - self.known.settled.count()
     }
 
-    /// Marks the vertices that `first` reaches; `first` joins the giant component.
+    fn trim(&mut self) -> Result<u64> {
+        self.next.clear();
+        trim(self.engine, &mut self.known, self.next.bits())
+    }
+
+    /// Marks the vertices that `first` reaches; `first` joins the giant component. If that takes
+    /// many small steps, `first` may turn out to be on no cycle.
     fn reach(&mut self, first: VertexId) -> Result<()> {
-        self.known.reached.insert(first);
-        self.known.join_giant(first);
+        self.begin_giant(first);
         self.frontier.set([first]);
         let mut level = 0;
         while !self.frontier.is_empty() {
+            if self.goes_without_steps(Direction::Out) {
+                return self.reach_without_steps(first);
+            }
             level += 1;
-            let kernel = Reach { reached: &self.known.reached, next: &self.next };
+            let kernel = Step { search: Forward(&self.known), next: &self.next };
             let label = format!("forward {level}");
             let active = ActiveSet::In(&self.frontier);
             let parts = self.engine.visit(label, Direction::Out, active, &kernel)?;
@@ -96,19 +110,64 @@ impl<'e> Rounds<'e> {
         Ok(())
     }
 
+    fn begin_giant(&self, first: VertexId) {
+        self.known.reached.insert(first);
+        self.known.join_giant(first);
+    }
+
+    /// As [`Rounds::reach`], once trimming has removed what long paths it can.
+    fn reach_without_steps(&mut self, first: VertexId) -> Result<()> {
+        self.known.reached.clear();
+        self.known.giant.remove(first);
+        self.known.settled.remove(first);
+        self.trim()?;
+        if !self.known.settled.contains(first) {
+            self.begin_giant(first);
+            self.frontier.set([first]);
+            self.follow("forward", Direction::Out, &Forward(&self.known))?;
+        }
+        self.frontier.clear();
+        Ok(())
+    }
+
     /// Adds the reached vertices that reach the giant component.
     fn reach_backward(&mut self) -> Result<()> {
         self.frontier.set(self.known.giant.iter());
         let mut level = 0;
         while !self.frontier.is_empty() {
+            if self.goes_without_steps(Direction::In) {
+                self.follow("backward", Direction::In, &Backward(&self.known))?;
+                self.frontier.clear();
+                break;
+            }
             level += 1;
-            let kernel = ReachBackward { known: &self.known, next: &self.next };
+            let kernel = Step { search: Backward(&self.known), next: &self.next };
             let label = format!("backward {level}");
             let active = ActiveSet::In(&self.frontier);
             let parts = self.engine.visit(label, Direction::In, active, &kernel)?;
             self.frontier.advance(&mut self.next, parts);
         }
         Ok(())
+    }
+
+    /// Whether a search from the frontier has taken so many small steps that it goes on without.
+    fn goes_without_steps(&mut self, direction: Direction) -> bool {
+        let (engine, active) = (self.engine, ActiveSet::In(&self.frontier));
+        goes_without_steps(engine.config())
+            && self.step_budget.is_exhausted(
+                engine.graph(),
+                &self.frontier,
+                engine.active_pages(direction, &active),
+            )
+    }
+
+    /// Follows the lists of the frontier, and those that become active by that.
+    fn follow(&self, label: &str, direction: Direction, search: &impl Follow) -> Result<()> {
+        let adjacency = self.engine.graph().adjacency(direction).expect("it has in-edges");
+        // No vertex is in it between two steps.
+        let worklist = Worklist::new(adjacency, self.next.bits())?;
+        self.frontier.bits().iter().for_each(|v| worklist.activate(v, 0));
+        follow(self.engine, label, direction, &worklist, search)
     }
 
     /// A pass over the lists of the residual graph. Returns how many vertices it settled, or `None`
@@ -144,15 +203,20 @@ impl<'e> Rounds<'e> {
         });
         let mut all_active = true;
         loop {
-            let spread = Spread { known: &self.known, next: &self.next };
+            let kernel = Step { search: Spread(&self.known), next: &self.next };
             let active = match all_active {
                 true => ActiveSet::NotIn(&self.known.settled),
                 false => ActiveSet::In(&self.frontier),
             };
-            let parts = self.engine.visit("colours", Direction::Out, active, &spread)?;
+            let parts = self.engine.visit("colours", Direction::Out, active, &kernel)?;
             all_active = false;
             self.frontier.advance(&mut self.next, parts);
             if self.frontier.is_empty() {
+                break;
+            }
+            if self.goes_without_steps(Direction::Out) {
+                self.follow("colours", Direction::Out, &Spread(&self.known))?;
+                self.frontier.clear();
                 break;
             }
         }
@@ -168,11 +232,17 @@ impl<'e> Rounds<'e> {
                 known.reached.insert(v);
             }
         });
-        let mut members = 0;
-        while known.reached.count() > members {
-            members = known.reached.count();
-            let active = ActiveSet::NotIn(&known.settled);
-            self.engine.visit("colours back", Direction::Out, active, &TraceBack { known })?;
+        if self.engine.graph().has_in_edges() && goes_without_steps(self.engine.config()) {
+            self.frontier.set(known.reached.iter());
+            self.follow("colours back", Direction::In, &FollowBack(known))?;
+            self.frontier.clear();
+        } else {
+            let mut members = 0;
+            while known.reached.count() > members {
+                members = known.reached.count();
+                let active = ActiveSet::NotIn(&known.settled);
+                self.engine.visit("colours back", Direction::Out, active, &TraceBack { known })?;
+            }
         }
         known.reached.iter().for_each(|v| {
             known.done.insert(v);
@@ -183,13 +253,13 @@ impl<'e> Rounds<'e> {
     }
 }
 
-/// Forward search.
-struct Reach<'a> {
-    reached: &'a Bitmap,
+/// A step of a search: what becomes active is the next frontier.
+struct Step<'a, F> {
+    search: F,
     next: &'a Frontier,
 }
 
-impl Kernel for Reach<'_> {
+impl<F: Follow> Kernel for Step<'_, F> {
     type Local = FrontierPart;
 
     fn local(&self) -> FrontierPart {
@@ -198,33 +268,34 @@ impl Kernel for Reach<'_> {
 
     fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
         for &target in list.targets {
-            if !self.reached.contains(target) && self.reached.insert(target) {
-                self.next.add(target, part);
+            if let Some(next) = self.search.edge(list.vertex, target) {
+                self.next.add(next, part);
             }
         }
+    }
+}
+
+/// Forward search.
+struct Forward<'a>(&'a Known);
+
+impl Follow for Forward<'_> {
+    #[inline(always)]
+    fn edge(&self, _: VertexId, target: VertexId) -> Option<VertexId> {
+        let reached = &self.0.reached;
+        (!reached.contains(target) && reached.insert(target)).then_some(target)
     }
 }
 
 /// Backward search over in-lists.
-struct ReachBackward<'a> {
-    known: &'a Known,
-    next: &'a Frontier,
-}
+struct Backward<'a>(&'a Known);
 
-impl Kernel for ReachBackward<'_> {
-    type Local = FrontierPart;
-
-    fn local(&self) -> FrontierPart {
-        FrontierPart::default()
-    }
-
-    fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
-        for &source in list.targets {
-            let joins = self.known.reached.contains(source) && !self.known.giant.contains(source);
-            if joins && self.next.add(source, part) {
-                self.known.join_giant(source);
-            }
-        }
+impl Follow for Backward<'_> {
+    #[inline(always)]
+    fn edge(&self, _: VertexId, source: VertexId) -> Option<VertexId> {
+        let Known { reached, giant, settled, .. } = self.0;
+        let joins = reached.contains(source) && !giant.contains(source) && giant.insert(source);
+        joins.then(|| settled.insert(source));
+        joins.then_some(source)
     }
 }
 
@@ -271,31 +342,36 @@ impl Kernel for Pull<'_> {
 }
 
 /// Propagates colours along edges; the smaller one wins.
-struct Spread<'a> {
-    known: &'a Known,
-    next: &'a Frontier,
+struct Spread<'a>(&'a Known);
+
+impl Follow for Spread<'_> {
+    #[inline(always)]
+    fn edge(&self, source: VertexId, target: VertexId) -> Option<VertexId> {
+        let Known { labels, settled, .. } = self.0;
+        if settled.contains(target) {
+            return None;
+        }
+        let colour = labels[source as usize].load(Ordering::Relaxed);
+        let cell = &labels[target as usize];
+        let is_lowered = cell.load(Ordering::Relaxed) > colour
+            && cell.fetch_min(colour, Ordering::Relaxed) > colour;
+        is_lowered.then_some(target)
+    }
 }
 
-impl Kernel for Spread<'_> {
-    type Local = FrontierPart;
+/// An in-neighbour of a member that has the same colour is a member.
+struct FollowBack<'a>(&'a Known);
 
-    fn local(&self) -> FrontierPart {
-        FrontierPart::default()
-    }
-
-    fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
-        let colour = self.known.labels[list.vertex as usize].load(Ordering::Relaxed);
-        for &target in list.targets {
-            if self.known.settled.contains(target) {
-                continue;
-            }
-            let cell = &self.known.labels[target as usize];
-            if cell.load(Ordering::Relaxed) > colour
-                && cell.fetch_min(colour, Ordering::Relaxed) > colour
-            {
-                self.next.add(target, part);
-            }
-        }
+impl Follow for FollowBack<'_> {
+    #[inline(always)]
+    fn edge(&self, member: VertexId, source: VertexId) -> Option<VertexId> {
+        let Known { labels, settled, reached, .. } = self.0;
+        let colour = |v: VertexId| labels[v as usize].load(Ordering::Relaxed);
+        let joins = !settled.contains(source)
+            && colour(source) == colour(member)
+            && !reached.contains(source)
+            && reached.insert(source);
+        joins.then_some(source)
     }
 }
 

@@ -42,7 +42,7 @@ use rayon::prelude::*;
 use crate::estimate::{Estimate, Reads, kept};
 use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
-use crate::worklist::{StepBudget, Worklist};
+use crate::worklist::{StepBudget, Worklist, goes_without_steps};
 use asynchronous::Asynchronous;
 use in_memory::WeightedCsr;
 pub use length::UNREACHED;
@@ -268,10 +268,6 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Resu
     };
     let reads = Reads::between(1.0, likely, at_most).filling(0.0, 1.0);
     Ok(Estimate::new(graph, plan, reads, because))
-}
-
-fn goes_without_steps(config: &EngineConfig) -> bool {
-    config.strategy == Strategy::Auto
 }
 
 /// Whether the graph looks like a lattice or a road network.

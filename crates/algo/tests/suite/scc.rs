@@ -150,6 +150,68 @@ fn a_path_and_a_ring_of_many_vertices_take_no_pass_a_vertex() {
     assert_eq!((found.components, found.largest, found.largest_label), (1, u64::from(n), Some(0)));
 }
 
+/// Long chains and rings in shuffled order, of which some vertices have further edges.
+fn chains(seed: u64) -> Plain {
+    let mut random = Random(seed);
+    let n = 1_201;
+    let mixed = |v: u32| v * 530 % n;
+    let mut pairs = Vec::new();
+    let mut first = 0;
+    while first < n {
+        let length = (1 + random.below(500)).min(n - first);
+        pairs.extend((first + 1..first + length).map(|v| (v - 1, v)));
+        match random.below(3) {
+            0 => pairs.push((first + length - 1, first)),
+            1 => pairs.push((first + length - 1, first + random.below(length))),
+            _ => pairs.push((first + length - 1, random.below(n))),
+        }
+        first += length;
+    }
+    for _ in 0..random.below(30) {
+        pairs.push((random.below(n), random.below(n)));
+    }
+    let pairs: Vec<(u32, u32)> = pairs.into_iter().map(|(a, b)| (mixed(a), mixed(b))).collect();
+    Plain::of(n, &pairs, true)
+}
+
+#[test]
+fn long_chains_have_the_components_of_the_definition() {
+    for seed in 0..12 {
+        let graph = chains(seed);
+        equal_whatever_the_way(&graph, &format!("chains {seed}"));
+        equal_whatever_the_way(&graph.without_in_edges(), &format!("chains {seed}, one way"));
+    }
+}
+
+#[test]
+fn long_paths_and_rings_take_few_steps_in_the_least_memory() {
+    let n = 60_000;
+    for multiplier in [1, 23_173] {
+        let mixed = |v: u32| (u64::from(v) * multiplier % u64::from(n)) as u32;
+        let mut pairs: Vec<(u32, u32)> = (0..n - 1).map(|v| (mixed(v), mixed(v + 1))).collect();
+        let path = Plain::of(n, &pairs, true);
+        for graph in [path.clone().without_in_edges(), path] {
+            let config = tight(&graph).remove(1);
+            assert_eq!(config.strategy, Strategy::Auto);
+            let found = scc::run(&graph.stored(), config).unwrap();
+            assert_eq!((found.components, found.single), (u64::from(n), u64::from(n)));
+            // The search for the giant component gives up once it has taken half of the pages.
+            let steps = found.run.stats.steps;
+            assert!(steps < 200, "{steps} steps of a path");
+        }
+        pairs.push((mixed(n - 1), mixed(0)));
+        // A second way through a ring in order, so that it is no chain of single edges. In another
+        // order each of its vertices would need a page of its own.
+        if multiplier == 1 {
+            pairs.extend((0..n / 2).map(|v| (2 * v, (2 * v + 2) % n)));
+        }
+        let ring = Plain::of(n, &pairs, true);
+        let config = tight(&ring).remove(1);
+        let found = scc::run(&ring.stored(), config).unwrap();
+        assert_eq!((found.components, found.largest), (1, u64::from(n)));
+    }
+}
+
 #[test]
 fn an_undirected_graph_has_its_connected_components() {
     for seed in 0..10 {
