@@ -127,9 +127,13 @@ def exported(bench, graph):
     return low, high
 
 
+def keys_of(source, target):
+    return source.astype(np.uint64) << np.uint64(32) | target
+
+
 def weights_of(low, high):
     """A weight from 1 to 255 for each edge: of its ends alone."""
-    keys = low.astype(np.uint64) << np.uint64(32) | high
+    keys = keys_of(low, high)
     mixed = (keys ^ keys >> np.uint64(29)) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)
     return (mixed % np.uint64(255) + np.uint64(1)).astype(np.int32)
 
@@ -151,7 +155,7 @@ def prepared(bench, name):
     there = np.zeros(int(high.max()) + 1, bool)
     there[low] = there[high] = True
     numbers = np.cumsum(there, dtype=np.uint32) - 1
-    keys = np.unique(numbers[low].astype(np.uint64) << np.uint64(32) | numbers[high])
+    keys = np.unique(keys_of(numbers[low], numbers[high]))
     low, high = (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
     write(folder, low, high, int(there.sum()))
     imported(folder, low, high)
@@ -162,9 +166,11 @@ def prepared(bench, name):
 def write(folder, low, high, n):
     """The graph for the rivals: edges, compressed rows, and the GAP suite's own files."""
     weights = weights_of(low, high)
-    source, target = np.concatenate([low, high]), np.concatenate([high, low])
-    order = np.argsort(source.astype(np.uint64) << np.uint64(32) | target, kind="stable")
-    target, each = target[order].astype(np.int32), np.concatenate([weights, weights])[order]
+    both = np.concatenate([keys_of(low, high), keys_of(high, low)])
+    both.sort()
+    source, target = (both >> np.uint64(32)).astype(np.uint32), both.astype(np.uint32)
+    each = weights_of(np.minimum(source, target), np.maximum(source, target))
+    target = target.astype(np.int32)
     offsets = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(source, minlength=n), out=offsets[1:])
     arrays = {
@@ -317,7 +323,8 @@ class Gap:
         found = re.search(r"Trial Time:\s*([\d.]+)", text)
         if process.returncode != 0 or not found:
             return {"ended": self.limit}
-        row = {"seconds": float(found[1])}
+        # Printed with five decimals.
+        row = {"seconds": max(float(found[1]), 5e-6)}
         says = GAP_ANSWERS.get(kernel) and re.search(GAP_ANSWERS[kernel], text)
         answer = int(says[1]) if says else None
         return row | ({"delta": int(delta)} if kernel == "sssp" else {}) | {"answer": answer}
