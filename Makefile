@@ -28,6 +28,7 @@ help:
 	@echo 'make bench  the figures of the README (takes long; cold caches need root)'
 	@echo 'make pool-bench   the figures of the buffer pool (takes half an hour on a 4 GiB file)'
 	@echo 'make algo-bench   the figures of every algorithm, against its rivals (takes hours)'
+	@echo 'make gap-bench    kernels x graphs beside programs in memory, with GAPBS=... also the GAP suite'
 	@echo 'make python-bench  the figures of the Python package, beside other packages (takes an hour)'
 	@echo 'make drive-bench  a graph over two drives of which one is slow (as root, six minutes)'
 	@echo 'make tier-bench   the figures of the tiering policies, simulated (takes an hour)'
@@ -103,6 +104,13 @@ pool-bench: build
 .PHONY: algo-bench
 algo-bench: build venv
 	$(VENV)/bin/python experiments/algo_bench.py
+
+# At most ten minutes; more with GAP_GRAPHS=kron-22,road,star and the like. GAPBS names the folder of
+# the GAP benchmark suite's programs, built with `make`: without it they are left out.
+GAP_GRAPHS ?= kron-20,uniform-20,grid,path
+.PHONY: gap-bench
+gap-bench: build venv
+	$(VENV)/bin/python experiments/gap_bench.py --graphs $(GAP_GRAPHS)
 
 # The workers run from a venv of their own, with the wheel.
 .PHONY: python-bench

@@ -324,6 +324,92 @@ def stores_table() -> str:
     return "\n".join(lines)
 
 
+GAP_KERNELS = {
+    "bfs": "BFS",
+    "wcc": "components",
+    "pagerank": "PageRank, 10 iterations",
+    "sssp": "shortest paths",
+    "betweenness": "betweenness, 1 source",
+    "triangles": "triangles",
+    "kcore": "core numbers",
+}
+GAP_RIVALS = {"gap": "GAP suite", "networkit": "NetworKit", "igraph": "igraph", "scipy": "SciPy"}
+
+
+def gap_cases() -> dict[tuple[str, str], dict[str, list[dict]]]:
+    """The newest rows of `gap_bench.py`: by graph and kernel, those of each contender."""
+    cases: dict[tuple[str, str], dict[str, list[dict]]] = {}
+    for file in sorted(RUNS.glob("*-gap.jsonl"))[-1:]:
+        for row in rows(file.name, part="gap"):
+            of = cases.setdefault((row["graph"], row["kernel"]), {})
+            of.setdefault(row["contender"], []).append(row)
+    return cases
+
+
+def gap_seconds(found: list[dict]) -> float:
+    """The median; infinite where a call was ended at the limit."""
+    return statistics.median(row.get("seconds", float("inf")) for row in found)
+
+
+def gap_best(of: dict[str, list[dict]]) -> tuple[float, str]:
+    """The fastest rival of a case; infinite seconds where none did it."""
+    rivals = [(gap_seconds(of[name]), label) for name, label in GAP_RIVALS.items() if name in of]
+    return min(rivals, default=(float("inf"), ""))
+
+
+GAP_NONE = "Not measured yet: `make gap-bench` writes the rows."
+
+
+def gap_table() -> str:
+    """Kernels and graphs by memory, beside what has the graph in memory."""
+    cases = gap_cases()
+    if not cases:
+        return GAP_NONE
+    names = dict.fromkeys(name for of in cases.values() for name in of)
+    shares = [name for name in names if name.startswith("cenote")]
+    rivals = [name for name in GAP_RIVALS if name in names]
+    head = [name.replace("cenote ", "Cenote ") for name in shares]
+    head += [GAP_RIVALS[name] for name in rivals] + ["10% / fastest rival"]
+    lines = [f"| graph | | {' | '.join(head)} |", "|---|---|" + "---:|" * len(head)]
+    for (graph, kernel), of in cases.items():
+        cells = [gap_cell(of.get(name, [])) for name in shares + rivals]
+        own, best = gap_seconds(of.get("cenote 10%", [{}])), gap_best(of)[0]
+        is_known = max(own, best) < float("inf")
+        cells.append(f"{own / best:.2f}" if is_known else "")
+        lines.append(f"| {graph} | {GAP_KERNELS[kernel]} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def gap_cell(found: list[dict]) -> str:
+    """Seconds, and for ours passes over the graph."""
+    if not found:
+        return ""
+    seconds = gap_seconds(found)
+    if seconds == float("inf"):
+        return f"over {max(row.get('ended', 0) for row in found):.0f} s"
+    shown = f"{seconds:.3f} s" if seconds < 1 else f"{seconds:.2f} s"
+    return shown + (f", {median(found, 'passes'):.1f} x" if "passes" in found[-1] else "")
+
+
+def gap_losses_table() -> str:
+    """Where a rival is faster than we are with a tenth of the pages, the worst first."""
+    cases = gap_cases()
+    if not cases:
+        return GAP_NONE
+    lost = []
+    for (graph, kernel), of in cases.items():
+        own, (best, rival) = gap_seconds(of.get("cenote 10%", [{}])), gap_best(of)
+        if own > best:
+            lost.append((own / best, graph, kernel, rival, of.get("cenote 100%", [{}])))
+    lines = ["| graph | | fastest | times as long at 10% | at 100% |", "|---|---|---|---:|---:|"]
+    for ratio, graph, kernel, rival, all_memory in sorted(lost, key=lambda row: -row[0]):
+        best = gap_best(cases[graph, kernel])[0]
+        cells = [f"{ratio:.2f}" if ratio < float("inf") else "not done"]
+        cells.append(f"{gap_seconds(all_memory) / best:.2f}".replace("inf", "not done"))
+        lines.append(f"| {graph} | {GAP_KERNELS[kernel]} | {rival} | {' | '.join(cells)} |")
+    return "\n".join(lines) if lost else "None of the kernels and graphs that were measured."
+
+
 FIGURES = {
     "chain": chain,
     "drive-sizes": drive_sizes,
@@ -333,7 +419,13 @@ FIGURES = {
     "delta-runs": delta_runs,
     "tiers": tiers,
 }
-TABLES = {"strategies": strategies_table, "memory": memory_table, "stores": stores_table}
+TABLES = {
+    "strategies": strategies_table,
+    "memory": memory_table,
+    "stores": stores_table,
+    "gap": gap_table,
+    "gap-losses": gap_losses_table,
+}
 
 
 def made() -> dict[Path, str]:

@@ -279,6 +279,7 @@ def profile(
     *,
     quick: bool = False,
     scratch: int | None = None,
+    replace: bool = False,
     report: PathLike | None = None,
     progress: OnProgress = False,
 ) -> dict[str, Any]:
@@ -289,12 +290,16 @@ def profile(
             which is only read, and whose profile is not saved.
         quick: 20 seconds instead of minutes.
         scratch: bytes of the scratch file [1 GiB, or half of the free space].
+        replace: save the profile even if the machine was busy and the saved profile is calmer.
         report: a file that ends with `.html`: the profile's curves, as one page.
         progress: see `cenote.Progress`.
 
     Returns:
-        The profile: latency, bandwidth and parallelism by request size, and `saved`, its file.
+        The profile: latency, bandwidth and parallelism by request size, how calm the machine was
+        (`conditions`, `calm`), and `saved`, its file. `saved` is `None` for a file, and, with a
+        warning, where the machine was busy and the saved profile is calmer.
     """
-    text, saved = _cenote.profile(path, quick, scratch, report, listener(progress))
+    text, saved, kept = _cenote.profile(path, quick, scratch, replace, report, listener(progress))
+    warn([] if kept is None else [kept])
     found: dict[str, Any] = json.loads(text)
     return found | {"saved": None if saved is None else os.fspath(saved)}

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
-use cenote::drive::measure;
+use cenote::drive::{MeasureOptions, measure};
 use cenote::graph::SnapshotInfo;
 use cenote::report::merge::{Summary, page as merge_page};
 use cenote::report::{self as page, WorkRecorder};
@@ -296,29 +296,34 @@ pub fn compact(
     })
 }
 
-/// Measures a drive and saves its profile. Returns it as JSON, and where it was saved.
+/// Measures a drive and saves its profile. Returns it as JSON, where it was saved, and why it was
+/// not although it could be: the saved one is calmer.
 #[pyfunction]
-#[pyo3(signature = (path, quick=false, scratch=None, report=None, progress=None))]
+#[pyo3(signature = (path, quick=false, scratch=None, replace=false, report=None, progress=None))]
 pub fn profile(
     py: Python<'_>,
     path: PathBuf,
     quick: bool,
     scratch: Option<u64>,
+    replace: bool,
     report: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(String, Option<PathBuf>)> {
+) -> PyResult<(String, Option<PathBuf>, Option<String>)> {
     let call = Call::default();
     call.wait(py, progress.as_ref(), || {
         if let Some(page) = &report {
             page::check(page, &[&path])?;
         }
-        let (profile, saved) = measure(&path, quick, scratch, &mut |done, total| {
+        let options = MeasureOptions { quick, scratch_bytes: scratch, replace };
+        let (profile, saved) = measure(&path, &options, &mut |done, total| {
             call.report("measuring", done, Some(total));
             !call.is_cancelled()
         })?;
         if let Some(page) = &report {
             page::write(page, &[&path], &page::drive::page(&profile, None))?;
         }
-        Ok((json(&profile), saved))
+        let kept = saved.as_ref().filter(|saved| saved.path().is_none()).map(ToString::to_string);
+        let path = saved.as_ref().and_then(|saved| saved.path()).map(PathBuf::from);
+        Ok((json(&profile), path, kept))
     })
 }

@@ -97,6 +97,36 @@ def test_the_deep_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
+def test_the_gap_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    environment = {name: value for name, value in os.environ.items() if name != "GAPBS"}
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/gap_bench.py", "--scale", "8", "--vertices", "100",
+         "--graphs", "kron,road,path-shuffled,cliques", "--memory", "10,100", "--repeats", "1",
+         "--dir", tmp_path / "graphs", "--rows", rows],
+        env=environment | {"CENOTE": str(command_path())}, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for words in ["GAPBS is not set", "== kron-8", "== path-shuffled-100", "x the best rival"]:
+        assert words in done.stdout, done.stdout
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    kernels = {"bfs", "wcc", "pagerank", "sssp", "betweenness", "triangles", "kcore"}
+    for contender, known in {
+        "cenote 10%": kernels, "cenote 100%": kernels, "networkit": kernels,
+        "igraph": kernels - {"pagerank"}, "scipy": {"bfs", "wcc", "pagerank", "sssp"},
+    }.items():
+        own = [row for row in found if row["contender"] == contender]
+        assert {row["kernel"] for row in own} == known, contender
+        assert len({row["graph"] for row in own}) == 4
+        assert all(row["seconds"] > 0 for row in own)
+    # The answers of all contenders are compared: here a path of 100 vertices.
+    answers = {"bfs": 100, "wcc": 1, "triangles": 0, "kcore": 1}
+    for row in found:
+        if row["graph"] == "path-shuffled-100" and row.get("answer") is not None:
+            assert row["answer"] == answers.get(row["kernel"], row["answer"]), row
+    assert str(tmp_path) not in rows.read_text()
+
+
 def test_the_free_space_experiment_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows = tmp_path / "rows.jsonl"
     done = subprocess.run(

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cenote_device::backend::file::{self, BackendChoice};
+pub use cenote_device::profile::Saved;
 use cenote_device::profile::{Profile, ProfileConfig, ProfileStore, profile_path};
 use cenote_device::wrapper::{BudgetDevice, IoBudget};
 use cenote_device::{Device, DeviceError, Op};
@@ -81,28 +82,38 @@ impl fmt::Display for Warning {
     }
 }
 
+/// How a drive is measured.
+#[derive(Clone, Debug, Default)]
+pub struct MeasureOptions {
+    /// 20 seconds instead of minutes.
+    pub quick: bool,
+    /// Bytes of the scratch file [1 GiB, or half of the free space].
+    pub scratch_bytes: Option<u64>,
+    /// Whether a profile that was measured on a busy machine replaces a saved one that is calmer.
+    pub replace: bool,
+}
+
 /// Measures the drive under `path`, a directory, in which a scratch file is written and removed
 /// afterwards, and saves its profile for later runs of this user; or a file or a device, which is
-/// only read. `quick` takes 20 seconds instead of minutes. A scratch file has `scratch_bytes`
-/// [1 GiB, or half of the free space]. `progress` is called with the steps done and all of them,
-/// as far as known, and ends the measurement by returning false. Returns the profile and where it
-/// was saved: not that of a file, whose writes were not measured.
+/// only read. `progress` is called with the steps done and all of them, as far as known, and ends
+/// the measurement by returning false. Returns the profile, and what became of it: `None` for a
+/// file, whose profile is not that of its drive; [`Saved::Kept`] where the machine was busy and
+/// the saved profile is calmer.
 ///
 /// # Errors
 /// [`Error::Cancelled`] if `progress` ended it; the profile cannot be saved, which is found before
 /// anything is measured; the drive fails.
 pub fn measure(
     path: impl AsRef<Path>,
-    quick: bool,
-    scratch_bytes: Option<u64>,
+    options: &MeasureOptions,
     progress: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<(Profile, Option<PathBuf>)> {
+) -> Result<(Profile, Option<Saved>)> {
     let path = path.as_ref();
-    let config = if quick { ProfileConfig::quick() } else { ProfileConfig::full() };
+    let config = if options.quick { ProfileConfig::quick() } else { ProfileConfig::full() };
     let store = if path.is_file() { None } else { Some(ProfileStore::of_user()?) };
     store.iter().try_for_each(ProfileStore::check_writable)?;
     let mut goes_on = true;
-    let measured = profile_path(path, &config, scratch_bytes, &mut |step| {
+    let measured = profile_path(path, &config, options.scratch_bytes, &mut |step| {
         goes_on = goes_on && progress(step.done, step.total);
         goes_on
     });
@@ -110,7 +121,11 @@ pub fn measure(
         Err(_) if !goes_on => Err(Error::Cancelled),
         measured => {
             let profile = measured?;
-            let saved = store.map(|store| store.save(&profile)).transpose()?;
+            let saved = store.map(|store| match options.replace {
+                true => store.save(&profile).map(Saved::At),
+                false => store.save_if_calm(&profile),
+            });
+            let saved = saved.transpose()?;
             Ok((profile, saved))
         }
     }

@@ -175,6 +175,7 @@ impl Engine {
         if self.busy.swap(true, Ordering::Acquire) {
             return Err(EngineError::Busy);
         }
+        self.schedule.correct();
         Ok(BusyGuard(&self.busy))
     }
 

@@ -71,6 +71,7 @@ impl Fetcher {
         let Self { handle, scan, depth, decoded } = self;
         let single = engine.config.strategy != Strategy::Auto && handle.is_some();
         let handle = handle.as_ref();
+        depth.paused();
         let (adapts, counts) = (true, Counts::default());
         Reads { engine, failed, handle, single, adapts, scan, depth, decoded, counts }
     }
@@ -299,15 +300,18 @@ impl<'f> Reads<'f> {
         let clock = &self.engine.clock;
         if collect && scan.in_flight() > 0 {
             let before_ns = if wait { clock.now_ns() } else { 0 };
+            let is_full = scan.in_flight() >= self.depth.depth();
             scan.collect(wait)?;
             if wait {
-                self.depth.waited(clock.now_ns() - before_ns);
+                self.depth.waited(clock.now_ns() - before_ns, is_full);
             }
         }
         let Some(arrived) = scan.next_arrived() else { return Ok(false) };
         if self.adapts {
-            let predicted = self.engine.schedule.planner().extent_seconds(arrived.extent.pages);
-            self.depth.arrived(clock.now_ns(), predicted);
+            let schedule = &self.engine.schedule;
+            let planned = schedule.planned_cost(arrived.extent.pages);
+            let window = self.depth.arrived(clock.now_ns(), planned);
+            window.into_iter().for_each(|window| schedule.observe(window));
         }
         let page_bytes = self.engine.graph.page_bytes();
         work.arrived(arrived.extent.load, &Pages::Buffer(&arrived, page_bytes), &mut self.counts)?;

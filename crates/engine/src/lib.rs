@@ -72,7 +72,7 @@ pub use frontier::{ActiveSet, Frontier, FrontierPart};
 pub use kernel::{Kernel, Purpose};
 pub use lookup::Lookup;
 pub use memory_plan::{MemoryPlan, Needs};
-pub use schedule::Schedule;
+pub use schedule::{DriveCorrection, Schedule};
 pub use serial::{for_each_list, for_each_weighted_list};
 pub use tasks::PageTask;
 pub use visit::{weighted_bytes_for, weighted_pages_bytes_for};

@@ -1,8 +1,11 @@
 //! Plans the reads of a run: request size, depth, and extents of active pages.
 
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
 use cenote_device::DEPTH_MAX;
 use cenote_device::Op;
-use cenote_device::plan::Planner;
+use cenote_device::plan::{Correction, Cost, CostFit, Observed, Planner};
 use cenote_pool::{PageId, Pool};
 use serde::Serialize;
 
@@ -45,7 +48,55 @@ pub struct Schedule {
     #[serde(skip)]
     planner: Planner,
     #[serde(skip)]
+    learned: Arc<Learned>,
+    #[serde(skip)]
     coalesce: bool,
+}
+
+/// How the costs of requests differ from the profile, as a run saw them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DriveCorrection {
+    /// The cost that every request has, over that of the profile.
+    pub request: f64,
+    /// The cost of a request's pages, over that of the profile.
+    pub pages: f64,
+    /// The widest gap between two single pages that the profile's costs read through.
+    pub gap_pages_planned: u64,
+    /// The widest gap that is read through with corrected costs.
+    pub gap_pages: u64,
+}
+
+/// The factors and the gaps, in one line.
+impl fmt::Display for DriveCorrection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { request, pages, gap_pages_planned, gap_pages } = self;
+        write!(
+            f,
+            "a request costs {request:.1} x, its pages {pages:.1} x what the profile says: gaps of \
+             up to {gap_pages} pages are read through, not {gap_pages_planned}"
+        )
+    }
+}
+
+/// What a run has learned of its drive.
+#[derive(Debug)]
+struct Learned {
+    seen: Mutex<Seen>,
+    planner: RwLock<Arc<Planner>>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    fit: CostFit,
+    /// Whether a window was added since the last correction.
+    is_new: bool,
+    correction: Option<Correction>,
+}
+
+impl Learned {
+    fn new(planner: &Planner) -> Self {
+        Self { seen: Mutex::default(), planner: RwLock::new(Arc::new(planner.clone())) }
+    }
 }
 
 impl Schedule {
@@ -82,6 +133,7 @@ impl Schedule {
             profile_assumed: config.profile.assumed,
             page_bytes,
             workers,
+            learned: Arc::new(Learned::new(&planner)),
             planner,
             coalesce,
         }
@@ -112,9 +164,48 @@ impl Schedule {
         self.depth_max / self.workers
     }
 
-    /// The planner that turns pages into requests.
-    pub(crate) fn planner(&self) -> &Planner {
-        &self.planner
+    /// The planner that turns pages into requests, with the costs as corrected so far.
+    pub(crate) fn planner(&self) -> Arc<Planner> {
+        Arc::clone(&self.learned.planner.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What the profile says a request of `pages` costs.
+    pub(crate) fn planned_cost(&self, pages: u64) -> Cost {
+        self.planner.extent_cost(pages)
+    }
+
+    /// Adds what a worker saw.
+    pub(crate) fn observe(&self, window: Observed) {
+        // Workers share the device, so each sees its requests take that many times as long.
+        let seconds = window.seconds / self.workers as f64;
+        let mut seen = self.learned.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.fit.add(Observed { seconds, ..window });
+        seen.is_new = true;
+    }
+
+    /// Corrects the costs from what the workers saw; between visits.
+    pub(crate) fn correct(&self) {
+        let mut seen = self.learned.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::take(&mut seen.is_new) {
+            return;
+        }
+        let found = seen.fit.correction();
+        if found == seen.correction {
+            return;
+        }
+        seen.correction = found;
+        let planner = found.map_or_else(|| self.planner.clone(), |by| self.planner.corrected(by));
+        *self.learned.planner.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(planner);
+    }
+
+    /// How the costs of requests on this drive differ from its profile, as the run saw it so far;
+    /// `None` where they do not, or where it is not known.
+    pub fn correction(&self) -> Option<DriveCorrection> {
+        let seen = self.learned.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let Correction { request, pages } = seen.correction?;
+        let gap_pages_planned = self.planner.plan().gap_pages;
+        let gap_pages = self.planner().plan().gap_pages;
+        Some(DriveCorrection { request, pages, gap_pages_planned, gap_pages })
     }
 
     /// Pages in a chunk of a dense frontier.
@@ -135,10 +226,11 @@ impl Schedule {
         if single {
             return tasks.chunks(1).for_each(|task| into(physical(task[0].page), 1, task));
         }
+        let planner = self.planner();
         // Ascending logical pages need not ascend on the device: a request covers an ascending run.
         for run in tasks.chunk_by(|a, b| physical(a.page) < physical(b.page)) {
             let mut rest = run;
-            for extent in self.planner.extents(run.iter().map(|task| physical(task.page))) {
+            for extent in planner.extents(run.iter().map(|task| physical(task.page))) {
                 let end = extent.first_page + extent.pages;
                 let (own, after) =
                     rest.split_at(rest.partition_point(|task| physical(task.page) < end));

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod corrections;
 mod graph;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

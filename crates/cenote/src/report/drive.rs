@@ -43,6 +43,7 @@ pub fn page(profile: &Profile, command: Option<&str>) -> Page {
         let used = conditions.filesystem_used_share.map(percent);
         fact("file system", format!("{kind}, {} full", used.as_deref().unwrap_or("unknown")))
     }));
+    facts.push(fact("calm", profile.calm().to_string()));
     facts.push(fact("k", conditions.k_rule.clone()));
     facts.extend(conditions.notes.iter().map(|note| fact("note", note.clone())));
     facts.extend(Machine::here().facts().into_iter().filter(|(name, _)| name != "time"));

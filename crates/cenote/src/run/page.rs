@@ -570,6 +570,7 @@ fn conditions(stats: &Stats, recording: Option<&Recording>, facts: &[(String, St
             ),
         ),
     ]);
+    run.extend(stats.drive_correction.map(|drive| fact("drive", drive.to_string())));
     if stats.verified {
         run.push(fact("verified", "by the serial verifier"));
     }

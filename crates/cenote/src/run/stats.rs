@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use cenote_engine::{MemoryPlan, StepRecord};
+use cenote_engine::{DriveCorrection, MemoryPlan, StepRecord};
 use serde::Serialize;
 
 use super::{Algorithm, Job};
@@ -61,6 +61,9 @@ pub struct Stats {
     pub depth: usize,
     /// Whether the drive has no measured profile.
     pub profile_assumed: bool,
+    /// How the costs of requests differed from the profile; unset where the run found none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drive_correction: Option<DriveCorrection>,
     /// Bytes of the graph's list pages.
     pub page_bytes: u64,
     /// Bytes read over bytes of the graph's list pages.
@@ -122,6 +125,7 @@ impl Stopwatch {
             request_bytes: run.schedule.request_bytes,
             depth: run.schedule.depth,
             profile_assumed: run.schedule.profile_assumed,
+            drive_correction: run.schedule.correction(),
             page_bytes,
             passes: run.stats.bytes_read as f64 / (page_bytes as f64).max(1.0),
             cached_fraction: run.cached_fraction,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cenote::algorithm::StartsAt;
+use cenote::drive::MeasureOptions;
 use cenote::{Error, Graph, Id};
 use cenote_import::{ImportConfig, InputSpec, NoProgress, import};
 use cenote_store::Order;
@@ -386,6 +387,7 @@ fn a_measurement_that_is_ended_is_cancelled() {
     // Of a file, so that no profile of the user is replaced.
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(16 << 20).unwrap();
-    let ended = cenote::drive::measure(file.path(), true, None, &mut |_, _| false);
+    let options = MeasureOptions { quick: true, ..MeasureOptions::default() };
+    let ended = cenote::drive::measure(file.path(), &options, &mut |_, _| false);
     assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
 }

@@ -4,6 +4,8 @@
 //! worn, latency is longer and the same throughput needs more requests in flight; on some drives
 //! fewer do better. So the reader tries a depth for a while, and keeps it if throughput rises.
 
+use super::cost::{Cost, Observed};
+
 /// Factor by which a trial must raise throughput to be kept: less is noise.
 const GAIN: f64 = 1.04;
 
@@ -21,6 +23,10 @@ const SETTLED_WINDOWS_MAX: u32 = 16;
 /// bottleneck and trials would show nothing.
 const WAITING_SHARE: f64 = 0.1;
 
+/// If a reader waits with all requests in flight for more than this share of its time, the time of
+/// a window is what its requests cost.
+const FULL_SHARE: f64 = 0.5;
+
 /// The depth of one reader.
 #[derive(Clone, Debug)]
 pub struct DepthControl {
@@ -37,8 +43,11 @@ pub struct DepthControl {
 struct Window {
     started_ns: u64,
     waited_ns: u64,
+    /// Of `waited_ns`, with all requests in flight.
+    waited_full_ns: u64,
     requests: usize,
-    work: f64,
+    planned: Cost,
+    paused: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,38 +72,57 @@ impl DepthControl {
         self.depth
     }
 
-    /// Records a wait for the device.
-    pub fn waited(&mut self, ns: u64) {
+    /// Records that the reader does something else before its next request, such as between two
+    /// visits: the time of the present window is not that of its requests.
+    pub fn paused(&mut self) {
         if let Some(window) = &mut self.window {
-            window.waited_ns += ns;
+            window.paused = true;
         }
     }
 
-    /// Records a request that has completed; `work` is its size, such as its predicted seconds.
-    pub fn arrived(&mut self, now_ns: u64, work: f64) {
-        if self.max == 1 {
-            return;
+    /// Records a wait for the device; `full`: whether as many requests were in flight as may be.
+    pub fn waited(&mut self, ns: u64, full: bool) {
+        if let Some(window) = &mut self.window {
+            window.waited_ns += ns;
+            window.waited_full_ns += if full { ns } else { 0 };
         }
+    }
+
+    /// Records a request that has completed, with its planned cost. Returns each window in which
+    /// the device was the bottleneck and the depth was not on trial.
+    pub fn arrived(&mut self, now_ns: u64, planned: Cost) -> Option<Observed> {
         if self.unsettled > 0 {
             self.unsettled -= 1;
-            return;
+            return None;
         }
-        let fresh = Window { started_ns: now_ns, waited_ns: 0, requests: 0, work: 0.0 };
+        let fresh = Window {
+            started_ns: now_ns,
+            waited_ns: 0,
+            waited_full_ns: 0,
+            requests: 0,
+            planned: Cost::default(),
+            paused: false,
+        };
         let Some(window) = &mut self.window else {
             self.window = Some(fresh);
-            return;
+            return None;
         };
         window.requests += 1;
-        window.work += work;
+        window.planned += planned;
         if window.requests < WINDOW_REQUESTS.max(4 * self.depth) {
-            return;
+            return None;
         }
-        let elapsed_ns = (now_ns - window.started_ns) as f64;
-        let (rate, waited) = (window.work / elapsed_ns, window.waited_ns as f64 / elapsed_ns);
+        let Window { started_ns, waited_ns, waited_full_ns, planned, paused, .. } = *window;
+        let elapsed_ns = (now_ns - started_ns) as f64;
         self.window = Some(fresh);
-        if elapsed_ns > 0.0 && waited >= WAITING_SHARE {
-            self.decide(rate);
+        let is_settled = matches!(self.phase, Phase::Settled { .. });
+        let share = |ns: u64| ns as f64 / elapsed_ns;
+        if elapsed_ns > 0.0 && share(waited_ns) >= WAITING_SHARE && self.max > 1 {
+            self.decide(planned.seconds() / elapsed_ns);
         }
+        let counts =
+            is_settled && !paused && elapsed_ns > 0.0 && share(waited_full_ns) >= FULL_SHARE;
+        counts.then_some(Observed { seconds: elapsed_ns / 1e9, planned })
     }
 
     fn decide(&mut self, rate: f64) {
@@ -153,8 +181,8 @@ mod tests {
         for request in 0..40_000 {
             let ns = 1000.0 / rate(control.depth());
             now_ns += ns;
-            control.waited(ns as u64);
-            control.arrived(now_ns as u64, 1.0);
+            control.waited(ns as u64, true);
+            control.arrived(now_ns as u64, Cost { request: 1.0, pages: 0.0 });
             depths += if request >= 20_000 { control.depth() } else { 0 };
         }
         f64::from(u32::try_from(depths).unwrap()) / 20_000.0
@@ -188,9 +216,29 @@ mod tests {
     fn reader_that_is_the_slower_one_changes_nothing() {
         let mut control = DepthControl::new(4, 64);
         for request in 0..10_000 {
-            control.arrived(request * 1000, 1.0);
+            let window = control.arrived(request * 1000, Cost { request: 1.0, pages: 0.0 });
+            assert_eq!(window, None, "its time is not the device's");
         }
         assert_eq!(control.depth(), 4);
+    }
+
+    #[test]
+    fn windows_in_which_the_device_is_the_bottleneck_have_its_time() {
+        let mut control = DepthControl::new(4, 4);
+        let planned = Cost { request: 2.0, pages: 3.0 };
+        let mut windows = Vec::new();
+        for request in 0..1000 {
+            control.waited(900, true);
+            windows.extend(control.arrived(request * 1000, planned));
+        }
+        // Without those in which a smaller depth is on trial.
+        assert!((30..999 / WINDOW_REQUESTS).contains(&windows.len()), "{}", windows.len());
+        let requests = WINDOW_REQUESTS as f64;
+        for Observed { seconds, planned } in windows {
+            assert!((seconds - requests * 1e-6).abs() < 1e-12);
+            assert!((planned.request - 2.0 * requests).abs() < 1e-9);
+            assert!((planned.pages - 3.0 * requests).abs() < 1e-9);
+        }
     }
 
     #[test]

@@ -5,13 +5,16 @@
 //! - [`Planner`]: turns ascending page numbers into extents: adjacent pages become one request,
 //!   and a gap is read through where that costs no more than a second request
 //! - [`DepthControl`]: corrects the depth of a reader while it runs
+//! - [`CostFit`]: corrects the cost of requests, and so the gaps, from what the run sees
 //!
 //! The cost of a request of n pages is the time for which it occupies the device: the reciprocal of
 //! the profile's throughput for that size at the plan's depth.
 
+mod cost;
 mod depth;
 mod extent;
 
+pub use cost::{Correction, Cost, CostFit, Observed};
 pub use depth::DepthControl;
 pub use extent::{Extent, Extents};
 
@@ -75,7 +78,7 @@ impl Planner {
         let plan = Plan {
             request_bytes: choice.bytes as usize,
             depth: choice.depth as usize,
-            gap_pages: reach[1].saturating_sub(2),
+            gap_pages: gap_pages(&reach),
         };
         Self { plan, page_bytes: page, model, cost, reach }
     }
@@ -107,6 +110,43 @@ impl Planner {
     /// If `pages` is longer than an extent of this plan.
     pub fn extent_seconds(&self, pages: u64) -> f64 {
         self.cost[pages as usize]
+    }
+
+    /// The two parts of [`Planner::extent_seconds`].
+    ///
+    /// # Panics
+    /// If `pages` is longer than an extent of this plan.
+    pub fn extent_cost(&self, pages: u64) -> Cost {
+        let cost = self.cost[pages as usize];
+        let request = self.request_seconds().min(cost);
+        Cost { request, pages: cost - request }
+    }
+
+    /// The part of the cost that every request has: that of one page without what a page costs
+    /// more in the longest request.
+    fn request_seconds(&self) -> f64 {
+        let longest = self.cost.len() - 1;
+        if longest == 1 {
+            return self.cost[1];
+        }
+        let per_page = (self.cost[longest] - self.cost[1]) / (longest - 1) as f64;
+        (self.cost[1] - per_page).max(0.0)
+    }
+
+    /// The same plan with corrected costs: other gaps are read through.
+    #[must_use]
+    pub fn corrected(&self, correction: Correction) -> Self {
+        let cost = (0..self.cost.len() as u64).map(|pages| match pages {
+            0 => 0.0,
+            _ => {
+                let Cost { request, pages } = self.extent_cost(pages);
+                request * correction.request + pages * correction.pages
+            }
+        });
+        let cost = smoothed(cost.collect());
+        let reach = reaches(&cost);
+        let plan = Plan { gap_pages: gap_pages(&reach), ..self.plan };
+        Self { plan, cost, reach, page_bytes: self.page_bytes, model: self.model.clone() }
     }
 
     /// Seconds that `requests` of `bytes` in total take, at the plan's depth or, if there are
@@ -185,15 +225,25 @@ fn depths(workers: u32) -> impl Iterator<Item = u32> {
 fn costs(model: &DeviceModel, page: u64, choice: Choice) -> Box<[f64]> {
     let pages = (choice.bytes / page) as usize;
     let measured = |n: usize| 1.0 / model.iops(Op::Read, n as u64 * page, choice.depth);
-    let mut cost = vec![0.0; pages + 1];
+    smoothed((0..=pages).map(|n| if n == 0 { 0.0 } else { measured(n) }).collect())
+}
+
+/// Makes costs by number of pages rise with length, as [`costs`] says.
+fn smoothed(mut cost: Vec<f64>) -> Box<[f64]> {
+    let pages = cost.len() - 1;
     for n in 1..=pages {
-        cost[n] = measured(n).max(cost[n - 1]);
+        cost[n] = cost[n].max(cost[n - 1]);
     }
     let per_page = cost[pages] / pages as f64;
     for n in (1..pages).rev() {
         cost[n] = cost[n].max(cost[n + 1] - per_page);
     }
     cost.into()
+}
+
+/// The widest gap between two single pages that is read through.
+fn gap_pages(reach: &[u64]) -> u64 {
+    reach[1].saturating_sub(2)
 }
 
 /// For each length in pages, the greatest length to which one more page may stretch it: one that

@@ -33,6 +33,8 @@ pub(super) struct Bench<'a> {
     queue: Box<dyn Queue + 'a>,
     clock: Arc<dyn Clock>,
     region: Range<u64>,
+    /// Bytes of all requests of cells so far.
+    pub(super) bytes_moved: u64,
     free: Vec<Buffer>,
     completions: Vec<Completion>,
 }
@@ -54,7 +56,8 @@ impl<'a> Bench<'a> {
         }
         let queue = device.queue(&QueueConfig::with_depth(depth as usize).arenas(vec![arena]))?;
         let completions = Vec::with_capacity(depth as usize);
-        Ok(Self { device, queue, clock: device.clock(), region, free, completions })
+        let clock = device.clock();
+        Ok(Self { device, queue, clock, region, bytes_moved: 0, free, completions })
     }
 
     /// Writes `range` in full with large requests until the clock shows `until_ns`, but at least
@@ -129,6 +132,7 @@ impl<'a> Bench<'a> {
     fn issue(&mut self, cell: &Cell, offset: u64) -> Result<()> {
         let buffer = self.free.pop().expect("a cell is no deeper than its queue");
         let len = cell.bytes as usize;
+        self.bytes_moved += cell.bytes;
         self.queue.push(Request { tag: 0, op: cell.op, offset, len, buffer });
         self.queue.submit()
     }

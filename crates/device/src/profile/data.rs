@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::calm::Calm;
 use super::identity::Identity;
 use crate::model::{Curve, CurvePoint, DeviceModel, SizeModel, Timing, knee};
 use crate::op::Op;
@@ -57,6 +58,10 @@ pub struct Conditions {
     pub scratch: bool,
     /// Seconds of uncounted requests at the start, without writing the scratch file.
     pub warm_up_seconds: f64,
+    /// Bytes that the measured requests read and wrote; the filling of the scratch file is apart.
+    pub bytes_moved: u64,
+    /// How calm drive and machine were; unset in profiles from before this was recorded.
+    pub calm: Option<Calm>,
     /// Type of the file system, if any.
     pub filesystem: Option<String>,
     /// Bytes of the file system.

@@ -3,9 +3,11 @@
 //! - [`profile`]: sweeps request sizes and depths on any [`Device`](crate::Device)
 //! - [`profile_path`]: the same on a path, with a scratch file
 //! - [`Profile`]: the measurements as data; the contract of `cenote profile --json`
+//! - [`Calm`]: how calm drive and machine were meanwhile
 //! - [`Identity`]: identifies the device under any path
 //! - [`ProfileStore`]: saves profiles and finds them by the identity of a device
 
+mod calm;
 mod cell;
 mod config;
 mod data;
@@ -14,6 +16,7 @@ mod scratch;
 mod store;
 mod sweep;
 
+pub use calm::Calm;
 pub use config::ProfileConfig;
 pub use data::{
     Conditions, CurveProfile, DEPTHS, PROFILE_VERSION, Pattern, Profile, ProfilePoint, SIZES,
@@ -21,7 +24,7 @@ pub use data::{
 };
 pub use identity::Identity;
 pub use scratch::{SCRATCH_BYTES, profile_path};
-pub use store::ProfileStore;
+pub use store::{ProfileStore, Saved};
 pub use sweep::{Progress, ProgressFn, profile};
 
 #[cfg(test)]

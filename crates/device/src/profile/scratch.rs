@@ -1,11 +1,13 @@
 //! Profiles of paths: with a scratch file in a directory, or by reading a file or device.
 
 use std::fs::{self, File, OpenOptions as StdOpenOptions};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::calm::Watch;
 use super::cell::Bench;
 use super::config::ProfileConfig;
 use super::data::{Conditions, Profile};
@@ -44,13 +46,14 @@ pub fn profile_path(
     let identity = Identity::of_path(path)?;
     let metadata = fs::metadata(path).map_err(DeviceError::file(path.display(), "examine"))?;
     let mut profile = if metadata.is_dir() {
-        in_directory(path, config, scratch_bytes, progress)?
+        in_directory(path, &identity, config, scratch_bytes, progress)?
     } else if scratch_bytes.is_some() {
         let reason = "a scratch file needs a directory: nothing is written to a device or to an \
                       existing file; give a directory on it, or leave the scratch size out";
         return Err(DeviceError::profile(path.display(), reason));
     } else {
-        reads_only(path, config, metadata.file_type().is_block_device(), progress)?
+        let is_block_device = metadata.file_type().is_block_device();
+        reads_only(path, &identity, config, is_block_device, progress)?
     };
     profile.device = identity.key.clone();
     describe_filesystem(path, &identity, &mut profile.conditions);
@@ -60,6 +63,7 @@ pub fn profile_path(
 
 fn in_directory(
     directory: &Path,
+    identity: &Identity,
     config: &ProfileConfig,
     scratch_bytes: Option<u64>,
     progress: ProgressFn<'_>,
@@ -77,7 +81,7 @@ fn in_directory(
     if device.block_bytes() == 1 {
         notes.push("the file system refuses direct I/O: the page cache was measured".into());
     }
-    let mut profile = profile(&*device, 0..written, config, progress)?;
+    let mut profile = watched(&*device, 0..written, identity, config, progress)?;
     profile.conditions.scratch = true;
     profile.conditions.notes.append(&mut notes);
     Ok(profile)
@@ -85,6 +89,7 @@ fn in_directory(
 
 fn reads_only(
     path: &Path,
+    identity: &Identity,
     config: &ProfileConfig,
     is_block_device: bool,
     progress: ProgressFn<'_>,
@@ -92,11 +97,25 @@ fn reads_only(
     let device: Arc<dyn Device> = file::open(path, &OpenOptions::reading())?;
     let bytes = device.len_bytes()?;
     let config = ProfileConfig { ops: vec![Op::Read], ..config.clone() };
-    let mut profile = profile(&*device, 0..bytes, &config, progress)?;
+    let mut profile = watched(&*device, 0..bytes, identity, &config, progress)?;
     let what = if is_block_device { "a raw device" } else { "an existing file" };
     profile.conditions.notes.push(format!(
         "{what} is only read; blocks that were never written may answer faster than data"
     ));
+    Ok(profile)
+}
+
+/// Measures, and records what others did meanwhile on the drive and on the processors.
+fn watched(
+    device: &dyn Device,
+    region: Range<u64>,
+    identity: &Identity,
+    config: &ProfileConfig,
+    progress: ProgressFn<'_>,
+) -> Result<Profile> {
+    let watch = Watch::start(identity.name.as_deref());
+    let mut profile = profile(device, region, config, progress)?;
+    watch.finish(&mut profile);
     Ok(profile)
 }
 

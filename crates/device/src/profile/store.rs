@@ -1,13 +1,56 @@
 //! A directory of profiles, found by the identity of a path's device.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::calm::Calm;
 use super::data::{PROFILE_VERSION, Profile};
 use super::identity::Identity;
 use crate::error::{DeviceError, Result};
+
+/// What became of a measured profile.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Saved {
+    /// It is in this file.
+    At(PathBuf),
+    /// The profile in this file is calmer, and is still the one that runs go by.
+    Kept {
+        /// The file of the saved profile.
+        path: PathBuf,
+        /// How calm the saved one was.
+        saved: Calm,
+        /// How calm the measured one was: busy.
+        measured: Calm,
+    },
+}
+
+impl Saved {
+    /// The file of the profile, if it was saved.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::At(path) => Some(path),
+            Self::Kept { .. } => None,
+        }
+    }
+}
+
+/// One line: the file, or why the profile was not saved.
+impl fmt::Display for Saved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(path) => write!(f, "saved: {}", path.display()),
+            Self::Kept { path, saved, measured } => write!(
+                f,
+                "not saved: the machine was busy ({measured}), and the profile in {} is calmer \
+                 ({saved})",
+                path.display()
+            ),
+        }
+    }
+}
 
 /// A directory of profiles. Without a home directory the user's store finds and saves nothing.
 #[derive(Clone, Debug)]
@@ -76,6 +119,22 @@ impl ProfileStore {
             return Err(DeviceError::file(path.display(), "write")(source));
         }
         Ok(path)
+    }
+
+    /// Saves a profile under its identity, unless it was measured on a busy machine
+    /// ([`Calm::busy`]) and the saved one is calmer. A saved profile that cannot be used is
+    /// replaced.
+    pub fn save_if_calm(&self, profile: &Profile) -> Result<Saved> {
+        let measured = profile.calm();
+        let before = self.load(&profile.identity).ok().flatten().map(|before| before.calm());
+        match (before, self.path_of(&profile.identity)) {
+            (Some(saved), Some(path))
+                if measured.busy && saved.disturbance() < measured.disturbance() =>
+            {
+                Ok(Saved::Kept { path, saved, measured })
+            }
+            _ => self.save(profile).map(Saved::At),
+        }
     }
 
     /// The profile of the device that `path` lies on, if it was measured.
@@ -170,6 +229,37 @@ mod tests {
         store.save(&profile).unwrap();
         let found = store.find(dir.path()).unwrap().unwrap();
         assert!(found.conditions.notes.contains(&"second".to_owned()));
+    }
+
+    #[test]
+    fn a_busy_profile_does_not_replace_a_calmer_one() {
+        let (dir, store) = store();
+        let with = |calm: Calm, note: &str| {
+            let mut profile = measured_at(dir.path());
+            profile.conditions.calm = Some(calm);
+            profile.conditions.notes.push(note.into());
+            profile
+        };
+        let calm = |spread, io| Calm::new(spread, Some(io), Some(0.0));
+        // Without a saved profile, a busy one is better than none.
+        let first = store.save_if_calm(&with(calm(0.4, 0.5), "first")).unwrap();
+        assert!(first.path().is_some(), "{first}");
+        let calmer = store.save_if_calm(&with(calm(0.3, 0.0), "busy, but calmer")).unwrap();
+        assert!(calmer.path().is_some(), "{calmer}");
+        let kept = store.save_if_calm(&with(calm(0.1, 0.2), "busy")).unwrap();
+        assert_eq!(kept.path(), None);
+        let line = kept.to_string();
+        assert!(line.contains("not saved: the machine was busy") && !line.contains('\n'), "{line}");
+        let notes = || store.find(dir.path()).unwrap().unwrap().conditions.notes;
+        assert!(notes().contains(&"busy, but calmer".to_owned()));
+        // A calm one always replaces, although its repetitions differ more than before.
+        store.save_if_calm(&with(calm(0.01, 0.0), "calmest")).unwrap();
+        store.save_if_calm(&with(calm(0.2, 0.05), "calm")).unwrap();
+        assert!(notes().contains(&"calm".to_owned()));
+        let asked = with(calm(0.9, 0.9), "asked for");
+        assert!(store.save_if_calm(&asked).unwrap().path().is_none());
+        store.save(&asked).unwrap();
+        assert!(notes().contains(&"asked for".to_owned()));
     }
 
     #[test]

@@ -99,6 +99,7 @@ pub fn profile(
             repetitions: config.repetitions,
             region_bytes: region.end - region.start,
             warm_up_seconds: config.warm_up_seconds,
+            bytes_moved: sweep.bench.bytes_moved,
             notes,
             k_rule: k_rule(config.saturation_share),
             ..Conditions::default()

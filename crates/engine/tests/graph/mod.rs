@@ -3,12 +3,18 @@
 use std::sync::Arc;
 
 use cenote_device::backend::sim::{SimConfig, SimDevice};
+use cenote_device::model::DeviceModel;
 use cenote_device::model::preset::Preset;
 use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
 
 /// A directed graph without in-edges that has these lists.
-pub fn of(mut lists: Vec<Vec<u32>>) -> Arc<Graph> {
-    let model = Preset::by_name("p4510").expect("a simulated drive does not fail").model();
+pub fn of(lists: Vec<Vec<u32>>) -> Arc<Graph> {
+    let preset = Preset::by_name("p4510").expect("a simulated drive does not fail");
+    on(preset.model(), lists)
+}
+
+/// The same on a drive of this model.
+pub fn on(model: DeviceModel, mut lists: Vec<Vec<u32>>) -> Arc<Graph> {
     let device = Arc::new(SimDevice::new(SimConfig::new(model)));
     let spec = GraphSpec {
         page_bytes: 4096,

@@ -5,15 +5,15 @@
 mod plot;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cenote::drive::Drive;
+use cenote::drive::{Drive, Warning};
 use cenote::memory::MemorySize;
 use cenote::report;
 use cenote_device::plan::Planner;
 use cenote_device::profile::{
-    Profile, ProfileConfig, ProfileStore, Progress as Step, SizeProfile, profile_path,
+    Profile, ProfileConfig, ProfileStore, Progress as Step, Saved, SizeProfile, profile_path,
 };
 use comfy_table::Table;
 
@@ -31,6 +31,9 @@ const PLAN_BUFFER_BYTES: usize = 16 << 20;
 ///
 /// In a directory a scratch file is written, and removed afterwards. A raw device or a file is only
 /// read. Later runs find the profile by the drive's identity, whatever the path.
+///
+/// A profile that was measured while other programs used the drive or the processors says so. If
+/// the saved profile is calmer, that one is kept, and the exit status is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -49,8 +52,11 @@ pub struct Args {
     /// Size of the scratch file [default: 1GiB, or half of the free space if that is less]
     #[arg(long, value_name = "SIZE")]
     scratch: Option<MemorySize>,
+    /// Save the profile even if the machine was busy and the saved profile is calmer
+    #[arg(long)]
+    replace: bool,
     /// Measure nothing: show the profile that runs on this drive go by, saved or assumed
-    #[arg(long, conflicts_with_all = ["quick", "scratch"])]
+    #[arg(long, conflicts_with_all = ["quick", "scratch", "replace"])]
     saved: bool,
     /// Plot the curves to this file
     #[arg(long, value_name = "FILE.svg")]
@@ -68,6 +74,10 @@ pub fn run(args: &Args) -> Result<Outcome> {
     }
     let _guard = args.page.checked(&[&args.path])?;
     let (profile, origin) = if args.saved { found(args)? } else { measured(args)? };
+    let calm = profile.calm();
+    if calm.busy {
+        tracing::warn!("the machine was busy while the drive was measured: {calm}");
+    }
     if let Some(path) = &args.plot {
         plot::draw(&profile, path).with_context(|| format!("cannot write {}", path.display()))?;
     }
@@ -75,33 +85,36 @@ pub fn run(args: &Args) -> Result<Outcome> {
         let page = report::drive::page(&profile, Some(&command_line()));
         report::write(path, &[&args.path], &page)?;
     }
-    if args.report.json {
+    if args.report.json && args.saved {
         output::json(&profile)?;
+    } else if args.report.json {
+        let (saved, kept) = (origin.path(), origin.kept());
+        output::json(&Measured { profile: &profile, saved, kept })?;
     } else {
         output::line(Summary { profile: &profile, origin: &origin })?;
     }
-    Ok(Outcome::Done)
+    Ok(if origin.kept().is_some() { Outcome::AnsweredNo } else { Outcome::Done })
 }
 
 /// The profile that runs on the drive go by, and where it comes from.
-fn found(args: &Args) -> Result<(Profile, String)> {
+fn found(args: &Args) -> Result<(Profile, Origin)> {
     let drive = Drive::find(&args.path, None)?;
-    let origin = drive.warning.map_or("saved earlier".to_owned(), |warning| warning.to_string());
-    Ok((drive.profile, origin))
+    Ok((drive.profile, Origin::Found(drive.warning)))
 }
 
-/// Measures the drive and saves its profile. Returns it and where it was saved.
-fn measured(args: &Args) -> Result<(Profile, String)> {
+/// Measures the drive and saves its profile.
+fn measured(args: &Args) -> Result<(Profile, Origin)> {
     let scratch_bytes = args.scratch.map(|size| bytes("--scratch", size)).transpose()?;
     let config = if args.quick { ProfileConfig::quick() } else { ProfileConfig::full() };
     // The measurement of a file is read-only, so it is not a profile of the drive.
     let store = if args.path.is_file() { None } else { Some(ProfileStore::of_user()?) };
     store.iter().try_for_each(ProfileStore::check_writable)?;
     let profile = measure(args, &config, scratch_bytes)?;
-    let saved = store.map(|store| store.save(&profile)).transpose()?;
-    let origin = saved.map_or("not saved: a file is not its whole drive".to_owned(), |path| {
-        format!("saved: {}", path.display())
+    let saved = store.map(|store| match args.replace {
+        true => store.save(&profile).map(Saved::At),
+        false => store.save_if_calm(&profile),
     });
+    let origin = saved.transpose()?.map_or(Origin::OfFile, Origin::Measured);
     Ok((profile, origin))
 }
 
@@ -120,11 +133,57 @@ fn measure(args: &Args, config: &ProfileConfig, scratch_bytes: Option<u64>) -> R
     Ok(result?)
 }
 
+/// Where a profile comes from, and where it is now.
+enum Origin {
+    /// Saved earlier, or assumed with a warning.
+    Found(Option<Warning>),
+    Measured(Saved),
+    /// Measured on a file, which is not its whole drive.
+    OfFile,
+}
+
+impl Origin {
+    /// The file that it was saved in now.
+    fn path(&self) -> Option<&Path> {
+        if let Self::Measured(saved) = self { saved.path() } else { None }
+    }
+
+    /// Why the saved profile was kept in its place, if it was.
+    fn kept(&self) -> Option<String> {
+        match self {
+            Self::Measured(kept @ Saved::Kept { .. }) => Some(kept.to_string()),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Found(None) => f.write_str("saved earlier"),
+            Self::Found(Some(warning)) => warning.fmt(f),
+            Self::Measured(saved @ Saved::At(_)) => saved.fmt(f),
+            Self::Measured(kept) => write!(f, "{kept}; --replace saves it all the same"),
+            Self::OfFile => f.write_str("not saved: a file is not its whole drive"),
+        }
+    }
+}
+
+/// The profile as JSON, with what became of it.
+#[derive(serde::Serialize)]
+struct Measured<'a> {
+    #[serde(flatten)]
+    profile: &'a Profile,
+    /// The file that it was saved in; null if it was not.
+    saved: Option<&'a Path>,
+    /// Why the saved profile was kept in its place; null if it was not.
+    kept: Option<String>,
+}
+
 /// Prints a profile as text.
 struct Summary<'a> {
     profile: &'a Profile,
-    /// Where it comes from, or where it is now.
-    origin: &'a str,
+    origin: &'a Origin,
 }
 
 impl fmt::Display for Summary<'_> {
@@ -135,6 +194,8 @@ impl fmt::Display for Summary<'_> {
         writeln!(f, "{}\n", table(profile))?;
         writeln!(f, "k: {}", profile.conditions.k_rule)?;
         writeln!(f, "knee: smallest depth with a median latency over 1.5 times that of depth 1")?;
+        writeln!(f, "spread: half of the range of repetitions, over their median")?;
+        writeln!(f, "calm: {}", profile.calm())?;
         writeln!(f, "alpha: greatest read over greatest write bandwidth, random requests")?;
         let planner = Planner::new(profile, 4096, PLAN_BUFFER_BYTES, 2);
         let plan = planner.plan();
@@ -219,16 +280,8 @@ fn row(profile: &Profile, of: &SizeProfile) -> Vec<String> {
         number(of.write_iops_max, 0),
         megabytes(of.write_iops_max),
         number(of.write_us_qd1, 1),
-        format!("{:.0}%", spread(profile, of.bytes) * 100.0),
+        format!("{:.0}%", profile.spread(Some(of.bytes)) * 100.0),
     ]
-}
-
-/// The median spread of repetitions over all points of a size.
-fn spread(profile: &Profile, bytes: u64) -> f64 {
-    let curves = profile.curves.iter().filter(|c| c.bytes == bytes);
-    let mut spreads: Vec<f64> = curves.flat_map(|c| &c.points).map(|p| p.spread()).collect();
-    spreads.sort_by(f64::total_cmp);
-    spreads.get(spreads.len() / 2).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -237,10 +290,28 @@ mod tests {
 
     #[test]
     fn the_summary_shows_every_size_and_the_plan() {
-        let text = Summary { profile: &Profile::assumed(), origin: "not saved" }.to_string();
+        let text = Summary { profile: &Profile::assumed(), origin: &Origin::OfFile }.to_string();
         for expected in ["4 KiB", "1024 KiB", "k_r", "plan: requests of", "not saved"] {
             assert!(text.contains(expected), "{expected} is missing in\n{text}");
         }
+    }
+
+    #[test]
+    fn a_profile_that_is_not_saved_says_why_and_how_to_save_it() {
+        let calm = Profile::assumed().calm();
+        let path = PathBuf::from("profiles/vda.json");
+        let origin = Origin::Measured(Saved::Kept { path, saved: calm, measured: calm });
+        assert!(origin.path().is_none());
+        let profile = Profile::assumed();
+        let text = Summary { profile: &profile, origin: &origin }.to_string();
+        let line = text.lines().last().unwrap();
+        let words = ["not saved: the machine was busy", "profiles/vda.json", "--replace"];
+        assert!(words.iter().all(|words| line.contains(words)), "{line}");
+        let json = Measured { profile: &profile, saved: origin.path(), kept: origin.kept() };
+        let json = serde_json::to_value(json).unwrap();
+        assert!(json["saved"].is_null() && json["kept"].is_string() && json["sizes"].is_array());
+        let saved = Origin::Measured(Saved::At("profiles/vda.json".into()));
+        assert!(saved.kept().is_none() && saved.to_string() == "saved: profiles/vda.json");
     }
 
     #[test]

@@ -70,6 +70,9 @@ fn facts(stats: &Stats) -> Vec<Line> {
             ),
         ),
     ];
+    if let Some(drive) = stats.drive_correction {
+        facts.push(("drive", drive.to_string()));
+    }
     if let Some(Done { accesses, moved, dropped, failed }) = stats.migration {
         let lost = match dropped + failed {
             0 => String::new(),
