@@ -171,7 +171,7 @@ impl From<ImportError> for Error {
             ImportError::Store(error) => error.into(),
             ImportError::Device(error) => error.into(),
             ImportError::Cancelled => Self::Cancelled,
-            ImportError::Memory { given, needed, what } => Self::MemoryBudget {
+            ImportError::Memory { given, needed, what, .. } => Self::MemoryBudget {
                 what: "compacting".to_owned(),
                 given: given as u64,
                 needed: needed as u64,

@@ -134,7 +134,7 @@ impl Held<'_> {
             }
             used.fetch_sub(more, Ordering::Relaxed);
             if is_last {
-                return Err(ImportError::Memory { given: *limit, needed: now, what });
+                return Err(ImportError::Memory { input: None, given: *limit, needed: now, what });
             }
             // Another thread may have had the last of it given back.
             is_last = !self.budget.evict(now - limit)?;

@@ -82,8 +82,13 @@ pub enum ImportError {
         vertices: u64,
     },
     /// The memory budget is too small.
-    #[error("`memory` of {given} bytes is too small for {what}: {needed} bytes would do")]
+    #[error(
+        "{}`memory` of {given} bytes is too small for {what}: {needed} bytes would do",
+        input.as_ref().map_or_else(String::new, |input| format!("{input}: "))
+    )]
     Memory {
+        /// Name of the input that needs the memory, if it is one alone.
+        input: Option<String>,
         /// The budget in bytes.
         given: usize,
         /// A sufficient budget in bytes; an estimate if the input was not read to its end.

@@ -55,6 +55,7 @@ pub fn import_with_values(
 ) -> Result<ImportReport> {
     let mut config = config.clone();
     if let Some(values) = values {
+        values.check_unused()?;
         config.values = Some(values.kind(&config)?);
     }
     let files = GivenValues::of(inputs, &config, progress)?;

@@ -66,6 +66,16 @@ impl<'a> VertexValues<'a> {
         }
     }
 
+    /// Fails if the values were imported before.
+    pub(crate) fn check_unused(&self) -> Result<()> {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        reader.as_ref().map(drop).ok_or_else(|| self.used())
+    }
+
+    fn used(&self) -> ImportError {
+        ImportError::Options(format!("{}: can be imported only once", self.name))
+    }
+
     fn refused(&self, reason: String) -> ImportError {
         ImportError::Format { input: self.name.clone(), reason }
     }
@@ -73,9 +83,8 @@ impl<'a> VertexValues<'a> {
     /// Sets the values of a graph that is written but not published.
     pub(crate) fn set(&self, store: &Store, progress: &dyn Progress) -> Result<()> {
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let reader = reader.ok_or_else(|| {
-            ImportError::Options(format!("{}: can be imported only once", self.name))
-        })?;
+        // Another import may have begun at the same time.
+        let reader = reader.ok_or_else(|| self.used())?;
         let mut waiting = Waiting { store, values: BTreeMap::new(), text_bytes: 0 };
         let mut row = 1;
         for batch in reader {

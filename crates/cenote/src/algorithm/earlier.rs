@@ -286,7 +286,9 @@ fn read_labels(
     }
     match read {
         Ok(()) => rows.flush()?,
-        Err(error @ ImportError::Memory { .. }) => {
+        Err(ImportError::Memory { given, needed, what, .. }) => {
+            // The file is named already.
+            let error = ImportError::Memory { input: None, given, needed, what };
             return Err(Error::input(path, format!("{error}: give the run more `memory`")));
         }
         // Of the file, whatever is wrong with it.

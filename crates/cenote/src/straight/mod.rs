@@ -230,8 +230,9 @@ impl<'a, F: Finding> Straight<'a, F> {
 /// An error of reading edges.
 fn of_edges<F: Finding>(error: ImportError) -> Error {
     let (given, needed, breakdown) = match error {
-        ImportError::Memory { given, needed, what } => {
-            (given, needed, format!("the budget ended with {what}"))
+        ImportError::Memory { input, given, needed, what } => {
+            let of = input.map_or_else(String::new, |input| format!(" of {input}"));
+            (given, needed, format!("the budget ended with {what}{of}"))
         }
         ImportError::Straight { given, needed, vertices, part, .. } => {
             let less = "a graph file takes less, which `cenote import` makes of the edges";

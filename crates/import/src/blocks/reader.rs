@@ -118,8 +118,15 @@ impl<'p, 'a> Reader<'p, 'a> {
     }
 
     fn read_parquet(&mut self, input: usize, spec: &InputSpec) -> Step<()> {
-        let columns =
-            columns::open(spec, self.pass.weights, (self.pass.budget, &self.pass.meter.pages))?;
+        let memory = (self.pass.budget, &self.pass.meter.pages);
+        let columns = match columns::open(spec, self.pass.weights, memory) {
+            Err(ImportError::Memory { .. }) => {
+                // Files before this one may still have their metadata and pages in memory.
+                self.wait_for_workers()?;
+                columns::open(spec, self.pass.weights, memory)?
+            }
+            opened => opened?,
+        };
         let content = self.rows_content(columns.names());
         let file = Arc::new(group::File::new(columns));
         let mut row = 1;
@@ -198,6 +205,7 @@ impl<'p, 'a> Reader<'p, 'a> {
                 rows += 1;
             }
             if rows == 0 {
+                self.give_back(buffer);
                 return Ok(());
             }
             let end = buffer.len();
@@ -379,6 +387,14 @@ impl<'p, 'a> Reader<'p, 'a> {
             Some(buffer) => Ok(buffer),
             None => self.free.recv().map_err(|_| Stop::Elsewhere),
         }
+    }
+
+    /// Waits until the workers have parsed all that was sent.
+    fn wait_for_workers(&mut self) -> Step<()> {
+        while self.spare.len() < super::buffers(self.pass.workers) {
+            self.spare.push(self.free.recv().map_err(|_| Stop::Elsewhere)?);
+        }
+        if self.faults.any() { Err(Stop::Elsewhere) } else { Ok(()) }
     }
 
     /// Keeps a buffer that was not sent.

@@ -39,7 +39,7 @@ struct Writing {
 impl Import<'_> {
     /// Replaces the missing memory in an error by a budget that suffices.
     pub(super) fn with_sufficient_memory(&self, error: ImportError) -> ImportError {
-        let ImportError::Memory { given, needed, what } = error else { return error };
+        let ImportError::Memory { input, given, needed, what } = error else { return error };
         let known = self.known.get().copied().unwrap_or_else(|| self.estimate(needed));
         let mut limit = needed.max(1 << 20);
         while self.need(limit, known) > limit {
@@ -47,7 +47,7 @@ impl Import<'_> {
         }
         // Rounded to whole MiB.
         let needed = limit.next_multiple_of(1 << 20);
-        ImportError::Memory { given, needed, what }
+        ImportError::Memory { input, given, needed, what }
     }
 
     /// Estimates the result of the first pass, which had requested `needed` bytes in all.

@@ -13,7 +13,9 @@ use parquet::file::reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::Problem;
+use super::checked::Checked;
 use super::choice::{ColumnChoice, NULL, no_ids, no_weights, two_kinds};
+use super::footer;
 use super::pages::{Memory, Pages};
 use crate::budget::{Budget, Held};
 use crate::config::InputSpec;
@@ -25,6 +27,7 @@ use cenote_store::WeightType;
 
 const BATCH: usize = 4096;
 const WHAT: &str = "pages of a Parquet file";
+const METADATA: &str = "the metadata of a Parquet file";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -37,6 +40,7 @@ enum Kind {
 pub(crate) struct Columns<'a> {
     file: Arc<File>,
     metadata: ParquetMetaData,
+    metadata_held: Held<'a>,
     name: String,
     /// Source, target and, if weights are imported, weight.
     places: Vec<usize>,
@@ -44,7 +48,7 @@ pub(crate) struct Columns<'a> {
     weights: Option<WeightType>,
     bytes: u64,
     budget: &'a Budget,
-    /// The most memory that pages took, or would have taken.
+    /// The most memory that metadata and pages took, or would have taken.
     page_bytes: &'a AtomicUsize,
 }
 
@@ -60,8 +64,7 @@ pub(crate) fn open<'a>(
     }
     let file = File::open(&spec.path).map_err(input_error(&name, "open"))?;
     let bytes = file.metadata().map_err(input_error(&name, "examine"))?.len();
-    let metadata =
-        ParquetMetaDataReader::new().parse_and_finish(&file).map_err(|e| broken(&name, &e))?;
+    let (metadata, metadata_held) = metadata(&file, &name, (budget, page_bytes))?;
     let schema = metadata.file_metadata().schema_descr();
     let flat: Vec<usize> =
         (0..schema.num_columns()).filter(|&i| schema.column(i).max_rep_level() == 0).collect();
@@ -82,7 +85,50 @@ pub(crate) fn open<'a>(
         kinds.push(weight_kind_of(&schema.column(place)).map_err(refuse)?);
     }
     let file = Arc::new(file);
-    Ok(Columns { file, metadata, name, places, kinds, weights, bytes, budget, page_bytes })
+    Ok(Columns {
+        file,
+        metadata,
+        metadata_held,
+        name,
+        places,
+        kinds,
+        weights,
+        bytes,
+        budget,
+        page_bytes,
+    })
+}
+
+/// The metadata of a file, with its memory.
+fn metadata<'a>(
+    file: &File,
+    name: &str,
+    (budget, page_bytes): (&'a Budget, &AtomicUsize),
+) -> Result<(ParquetMetaData, Held<'a>)> {
+    let wrap = |error: ParquetError| broken(name, &error);
+    let Some(footer) =
+        footer::find(file).map_err(|error| wrap(ParquetError::General(error.to_string())))?
+    else {
+        // It says what is missing.
+        let read = ParquetMetaDataReader::new().parse_and_finish(file).map_err(wrap)?;
+        return Ok((read, budget.hold(0, METADATA)?));
+    };
+    let bytes = footer.bytes.saturating_add(footer.decoded_bytes);
+    page_bytes.fetch_max(bytes, Ordering::Relaxed);
+    let mut held = budget.hold(bytes, METADATA).map_err(|error| of_file(error, name))?;
+    let metadata = footer.decode(file).map_err(wrap)?;
+    held.shrink_to(footer.decoded_bytes);
+    Ok((metadata, held))
+}
+
+/// Names the file that needs the memory.
+fn of_file(error: ImportError, name: &str) -> ImportError {
+    match error {
+        ImportError::Memory { given, needed, what, .. } => {
+            ImportError::Memory { input: Some(name.to_owned()), given, needed, what }
+        }
+        other => other,
+    }
 }
 
 fn broken(name: &str, error: &ParquetError) -> ImportError {
@@ -149,8 +195,10 @@ impl<'a> Columns<'a> {
                 .map_err(input_error(&self.name, "read"))?;
             let memory = pages.memory();
             let pages = SerializedPageReader::new(Arc::new(pages), column, rows, None);
-            let reader =
-                get_column_reader(column.column_descr_ptr(), Box::new(pages.map_err(wrap)?));
+            let described = column.column_descr_ptr();
+            let pages = pages.map_err(wrap)?;
+            let pages = Checked::new(pages, Arc::clone(&described), memory.clone(), BATCH);
+            let reader = get_column_reader(described, Box::new(pages));
             let held = self.budget.hold(0, WHAT)?;
             columns.push(Column { reader, kind, memory, held });
             if kind == Kind::Text {
@@ -234,13 +282,15 @@ impl Group<'_, '_> {
         column.memory.begin(free + column.held.bytes());
         let loaded = load(column);
         let bytes = column.memory.refused().unwrap_or_else(|| column.memory.bytes());
-        self.file.page_bytes.fetch_max(bytes * self.file.places.len(), Ordering::Relaxed);
+        let of_columns = bytes.saturating_mul(self.file.places.len());
+        let all_bytes = of_columns.saturating_add(self.file.metadata_held.bytes());
+        self.file.page_bytes.fetch_max(all_bytes, Ordering::Relaxed);
         if column.memory.refused().is_some() {
             // More than the share of the free memory, if not more than all of it.
             return Err(self.refused(which, bytes));
         }
         let column = &mut self.columns[which];
-        column.held.resize(bytes, WHAT)?;
+        column.held.resize(bytes, WHAT).map_err(|error| of_file(error, name))?;
         loaded.map_err(|unread| match unread {
             Unread::Row(wrong) => wrong_row(name, row, wrong),
             Unread::Parquet(error) => broken(name, &error),
@@ -254,6 +304,7 @@ impl Group<'_, '_> {
         let budget = self.file.budget;
         let needed = budget.used() - self.columns[which].held.bytes() + bytes;
         ImportError::Memory {
+            input: Some(self.file.name.clone()),
             given: budget.limit(),
             needed: needed.max(budget.limit()),
             what: WHAT,

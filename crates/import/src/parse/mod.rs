@@ -7,19 +7,24 @@
 //! - `matrix`: Matrix Market, coordinate layout
 //! - `binary`: `u32` and `u64` pairs, rows of edges, binary adjacency lists
 //! - `weighted`: edge lists with a weight on each line
-//! - `columns`, `pages`: columns of a Parquet file, page by page
+//! - `columns`, `pages`: columns of a Parquet file, page by page; `checked`, `delta`: checks pages
+//!   before they are decoded; `footer`, `thrift`: the metadata of the file
 //! - `choice`: chooses the columns that hold the edges
 //!
 //! A block of text begins at the start of a line and ends at the end of one.
 
 pub(crate) mod binary;
+mod checked;
 pub(crate) mod choice;
 pub(crate) mod columns;
 pub(crate) mod delimited;
+mod delta;
 pub(crate) mod edges;
+mod footer;
 pub(crate) mod lists;
 pub(crate) mod matrix;
 mod pages;
+mod thrift;
 pub(crate) mod token;
 pub(crate) mod weighted;
 

@@ -1,5 +1,6 @@
 //! Reads pages of a Parquet column. A page that exceeds the remaining memory, by the size in its
-//! header, is refused before it is read.
+//! header, is refused before it is read, and one whose values exceed it (`checked`) before these
+//! are decoded.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -30,7 +31,7 @@ struct State {
     limit: usize,
     /// Memory of the pages together with a refused one.
     refused: Option<usize>,
-    /// Whether the values are strings, which stay within their pages.
+    /// Whether the values are strings, which mostly stay within their pages.
     are_texts: bool,
     dictionary: usize,
     last: usize,
@@ -71,9 +72,18 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// Counts memory of what the last page holds, which is about to be decoded.
+    pub fn decode(&self, bytes: usize) -> io::Result<()> {
+        let mut state = self.state();
+        state.last = state.last.saturating_add(bytes);
+        state.check(0, || "decoded values of a page".to_owned())
+    }
+}
+
 impl State {
     fn bytes(&self) -> usize {
-        self.dictionary + self.last + self.earlier
+        self.dictionary.saturating_add(self.last).saturating_add(self.earlier)
     }
 
     fn add(&mut self, header: PageSizes) -> io::Result<()> {
@@ -84,10 +94,14 @@ impl State {
             self.earlier += if self.are_texts { self.last } else { 0 };
             self.last = header.unpacked;
         }
-        let bytes = self.bytes() + header.packed;
+        self.check(header.packed, || format!("a page of {} bytes", header.unpacked))
+    }
+
+    fn check(&mut self, more: usize, what: impl FnOnce() -> String) -> io::Result<()> {
+        let bytes = self.bytes().saturating_add(more);
         if bytes > self.limit {
             self.refused = Some(bytes);
-            return Err(io::Error::other(format!("a page of {} bytes", header.unpacked)));
+            return Err(io::Error::other(what()));
         }
         Ok(())
     }

@@ -197,9 +197,9 @@ impl Run<'_> {
     /// Adds to an error of missing memory how far the vertices came, and how much would do if each
     /// took so many bytes more in the end.
     fn explain(&self, error: ImportError, vertices: u64, more_bytes: usize) -> ImportError {
-        let ImportError::Memory { given, needed, what } = error else { return error };
-        if vertices == 0 {
-            return ImportError::Memory { given, needed, what };
+        let ImportError::Memory { input, given, needed, what } = error else { return error };
+        if vertices == 0 || input.is_some() {
+            return ImportError::Memory { input, given, needed, what };
         }
         let [read, unpacked, parsed] = self.meter.read();
         let total = input::total_bytes(self.inputs, None).map(|bytes| bytes as f64);

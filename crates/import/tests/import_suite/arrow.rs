@@ -467,13 +467,13 @@ fn values_of_batches_are_imported_only_once() {
     let ids = array(UInt64Array::from(vec![0, 1]));
     let numbers = array(Int32Array::from(vec![Some(-5), None]));
     let values = VertexValues::new(through_c(vec![batch(&[("id", ids), ("number", numbers)])]));
-    let import = |name| {
-        let inputs = [Edges::iter([(0u64, 1u64)]).into()];
+    let import = |name, edges| {
         let workspace = FileWorkspace::new(&folder.path().join(name), &[], None, false).unwrap();
-        import_with_values(&inputs, Some(&values), &workspace, &CONFIG(), &NoProgress)
+        import_with_values(&[edges], Some(&values), &workspace, &CONFIG(), &NoProgress)
     };
-    import("a").unwrap();
-    let error = import("b").unwrap_err();
+    import("a", Edges::iter([(0u64, 1u64)]).into()).unwrap();
+    let unread = std::iter::once_with(|| -> (u64, u64) { panic!("no edge is read") });
+    let error = import("b", Edges::iter(unread).into()).unwrap_err();
     assert!(error.to_string().contains("values: can be imported only once"), "{error}");
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing is left of the second");
 }

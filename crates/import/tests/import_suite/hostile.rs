@@ -195,16 +195,15 @@ fn more_threads_than_the_cap_are_refused() {
     assert!(error.contains("`threads`") && error.contains("512"), "{error}");
 }
 
-/// Runs a test of this file in a process of its own.
-fn child(test: &str, folder: &Path) -> Command {
+/// Runs a test of this binary in a process of its own.
+pub fn child(test: &str, folder: &Path) -> Command {
     let mut child = Command::new(std::env::current_exe().unwrap());
-    let name = format!("hostile::{test}");
-    child.args(["--exact", &name, "--ignored", "--nocapture", "--test-threads=1"]);
+    child.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
     child.env("CENOTE_TEST_FOLDER", folder);
     child
 }
 
-fn folder_of_child() -> PathBuf {
+pub fn folder_of_child() -> PathBuf {
     std::env::var_os("CENOTE_TEST_FOLDER").expect("the parent says where").into()
 }
 
@@ -214,7 +213,7 @@ fn a_system_that_starts_no_threads_makes_an_error() {
     file(&folder, "a.u32", &pairs(100));
     file(&folder, "a.txt", b"a b\nb c\n");
     // No system has so much room for a stack.
-    let mut child = child("child_without_threads", folder.path());
+    let mut child = child("hostile::child_without_threads", folder.path());
     let output = child.env("RUST_MIN_STACK", (1u64 << 60).to_string()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
@@ -235,8 +234,8 @@ fn child_without_threads() {
 fn the_next_import_removes_what_a_killed_one_left() {
     let folder = tempfile::tempdir().unwrap();
     let spec = file(&folder, "a.u32", &pairs(10_000));
-    let mut child =
-        child("child_that_is_killed", folder.path()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = child("hostile::child_that_is_killed", folder.path());
+    let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.map_while(Result::ok).any(|line| line.contains("writing")));
     let partials = || {

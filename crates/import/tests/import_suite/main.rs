@@ -8,6 +8,7 @@ mod errors;
 mod faults;
 mod formats;
 mod hostile;
+mod hostile_parquet;
 mod memory;
 mod oracle;
 mod orders;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use cenote_import::{ImportConfig, ImportError, InputSpec, NoProgress, import};
 use cenote_store::WeightType;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
-use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::properties::{WriterProperties, WriterPropertiesPtr, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::oracle::{assert_imports, file, integers, names};
@@ -201,4 +201,42 @@ fn the_first_of_the_wrong_rows_is_named_whichever_group_is_decoded_first() {
         let message = error.unwrap_err().to_string();
         assert!(message.contains("row 50200:") && message.contains("-3"), "{message}");
     }
+}
+
+#[test]
+fn every_encoding_gives_the_same_edges() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = 9000i64;
+    let name = |i: i64| format!("https://example.org/{}/{}", i % 40, i * i % 1009);
+    let named = |step: i64| Column::Text((0..count).map(|i| name(i * step)).collect());
+    let numbers = |step: i64| (0..count).map(|i| i * step % 7919).collect::<Vec<i64>>();
+    let small = |step| Column::I32(numbers(step).into_iter().map(|n| n as i32).collect());
+    let large = |step| Column::I64(numbers(step));
+    let texts = [Encoding::PLAIN, Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY];
+    let integers = [Encoding::PLAIN, Encoding::DELTA_BINARY_PACKED];
+    let schema = |kind: &str| format!("message m {{ {kind} a; {kind} b; }}");
+    let out = folder.path().join("g");
+    let check = |kind: &str, encodings: &[Encoding], columns: &dyn Fn() -> Vec<Column>| {
+        let mut known = None;
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            for &encoding in encodings {
+                let properties = WriterProperties::builder()
+                    .set_writer_version(version)
+                    .set_dictionary_enabled(false)
+                    .set_encoding(encoding)
+                    .set_data_page_row_count_limit(2500)
+                    .build();
+                let bytes = parquet(&schema(kind), properties, &[columns(), columns()]);
+                let spec = file(&folder, "a.parquet", &bytes);
+                let config = directed().overwrite(true);
+                let report = import(&[spec], &out, &config, &NoProgress).unwrap();
+                assert_eq!(report.input_edges, 2 * count as u64);
+                let graph = std::fs::read(&out).unwrap();
+                assert!(*known.get_or_insert_with(|| graph.clone()) == graph, "{kind}: {encoding}");
+            }
+        }
+    };
+    check("required binary", &texts, &|| vec![named(1), named(7)]);
+    check("required int64", &integers, &|| vec![large(1), large(5)]);
+    check("optional int32", &integers, &|| vec![small(3), small(2)]);
 }

@@ -1,0 +1,186 @@
+//! Checks pages of a Parquet column before they are decoded: that what they hold fits the memory
+//! decoded, and what the decoder takes for granted.
+
+use parquet::basic::{Encoding, Type};
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::errors::{ParquetError, Result};
+use parquet::schema::types::ColumnDescPtr;
+
+use super::delta::{self, Deltas};
+use super::pages::Memory;
+
+/// Memory of a number that the decoder of strings keeps for each of a page: the lengths of both
+/// parts, in memory that grows by doubling.
+const LENGTHS_BYTES: usize = 16;
+/// Memory of a decoded string beside its bytes.
+const STRING_BYTES: usize = 64;
+
+/// The pages of another reader.
+pub(super) struct Checked<R> {
+    pages: R,
+    column: ColumnDescPtr,
+    memory: Memory,
+    /// Strings that are decoded together, at most.
+    batch: usize,
+    has_dictionary: bool,
+}
+
+impl<R: PageReader> Checked<R> {
+    pub fn new(pages: R, column: ColumnDescPtr, memory: Memory, batch: usize) -> Self {
+        Self { pages, column, memory, batch, has_dictionary: false }
+    }
+
+    fn check(&mut self, page: &Page) -> std::result::Result<(), Refused> {
+        let (bytes, count, encoding) = match page {
+            Page::DictionaryPage { buf, num_values, .. } => {
+                self.has_dictionary = true;
+                return self.check_dictionary(buf.len(), *num_values as usize);
+            }
+            Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
+                let levels = self.levels_bytes(buf, *num_values as usize, *def_level_encoding);
+                let values = buf.get(levels..).ok_or("levels longer than their page")?;
+                (values, Count::AtMost(*num_values as usize), *encoding)
+            }
+            Page::DataPageV2 {
+                buf,
+                num_values,
+                num_nulls,
+                encoding,
+                def_levels_byte_len,
+                rep_levels_byte_len,
+                ..
+            } => {
+                let levels = *def_levels_byte_len as usize + *rep_levels_byte_len as usize;
+                let values = buf.get(levels..).ok_or("levels longer than their page")?;
+                (values, Count::Exact(num_values.saturating_sub(*num_nulls) as usize), *encoding)
+            }
+        };
+        let count = if self.column.max_def_level() == 0 { count.exact() } else { count };
+        match encoding {
+            Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY if !self.has_dictionary => {
+                Err("a page of places in a dictionary that is missing".into())
+            }
+            Encoding::DELTA_BINARY_PACKED => {
+                let width = if self.column.physical_type() == Type::INT32 { 32 } else { 64 };
+                count.check(bytes, width)?;
+                Ok(Deltas::new(bytes, width)?.end().map(drop)?)
+            }
+            Encoding::DELTA_LENGTH_BYTE_ARRAY => {
+                self.memory.decode(count.check(bytes, 32)? * LENGTHS_BYTES)?;
+                Ok(delta::check_lengths(bytes)?)
+            }
+            Encoding::DELTA_BYTE_ARRAY => {
+                let strings = count.check(bytes, 32)?;
+                self.memory.decode(strings * LENGTHS_BYTES)?;
+                // The last one of the strings before is kept for the next ones.
+                let together = self.batch + 1;
+                let decoded_bytes = delta::decoded_bytes(bytes, together)?;
+                Ok(self.memory.decode(decoded_bytes + strings.min(together) * STRING_BYTES)?)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A dictionary takes memory by its number of values, so these must be there.
+    fn check_dictionary(&self, bytes: usize, count: usize) -> std::result::Result<(), Refused> {
+        let least = match self.column.physical_type() {
+            Type::INT64 | Type::DOUBLE => 8,
+            // A string follows its length.
+            _ => 4,
+        };
+        if count > bytes / least {
+            return Err("a dictionary with fewer values than its header says".into());
+        }
+        Ok(())
+    }
+
+    /// Bytes of the levels in front of the values of a page of the first version.
+    fn levels_bytes(&self, page: &[u8], values: usize, encoding: Encoding) -> usize {
+        let level_max = self.column.max_def_level().unsigned_abs();
+        match (level_max, encoding) {
+            (0, _) => 0,
+            (_, Encoding::RLE) => {
+                let length = page.first_chunk().map_or(0, |&length| u32::from_le_bytes(length));
+                4usize.saturating_add(length as usize)
+            }
+            (level_max, _) => {
+                let bits = u16::BITS - level_max.leading_zeros();
+                (values * bits as usize).div_ceil(8)
+            }
+        }
+    }
+}
+
+/// How many values a page has.
+#[derive(Clone, Copy)]
+enum Count {
+    Exact(usize),
+    /// There may be nulls.
+    AtMost(usize),
+}
+
+impl Count {
+    fn exact(self) -> Self {
+        let (Count::Exact(count) | Count::AtMost(count)) = self;
+        Count::Exact(count)
+    }
+
+    /// The number of encoded differences, if it is possible.
+    fn check(self, bytes: &[u8], width: u8) -> std::result::Result<usize, Refused> {
+        let found = Deltas::new(bytes, width)?.left();
+        let is_possible = match self {
+            Count::Exact(count) => found == count,
+            Count::AtMost(most) => found <= most && (found > 0 || most == 0),
+        };
+        if is_possible {
+            Ok(found)
+        } else {
+            Err("a page with more or fewer values than it says".into())
+        }
+    }
+}
+
+/// Why a page is not decoded.
+struct Refused(ParquetError);
+
+impl From<&str> for Refused {
+    fn from(reason: &str) -> Self {
+        Self(ParquetError::General(reason.to_owned()))
+    }
+}
+
+impl From<std::io::Error> for Refused {
+    fn from(error: std::io::Error) -> Self {
+        Self(ParquetError::General(error.to_string()))
+    }
+}
+
+impl<R: PageReader> Iterator for Checked<R> {
+    type Item = Result<Page>;
+
+    fn next(&mut self) -> Option<Result<Page>> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl<R: PageReader> PageReader for Checked<R> {
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        let page = self.pages.get_next_page()?;
+        if let Some(page) = &page {
+            self.check(page).map_err(|Refused(error)| error)?;
+        }
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<()> {
+        self.pages.skip_next_page()
+    }
+
+    fn at_record_boundary(&mut self) -> Result<bool> {
+        self.pages.at_record_boundary()
+    }
+}
