@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cenote_device::backend::file::{self, BackendChoice};
 use cenote_device::profile::{Profile, ProfileConfig, ProfileStore, profile_path};
 use cenote_device::wrapper::{BudgetDevice, IoBudget};
-use cenote_device::{Device, DeviceError, Op};
+use cenote_device::{Device, DeviceError, Op, setters};
 
 use crate::error::{Error, Result};
 
@@ -118,6 +118,7 @@ pub fn measure(
 
 /// How files of graphs are opened.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct DriveOptions {
     /// The system interface for I/O.
     pub backend: BackendChoice,
@@ -126,9 +127,11 @@ pub struct DriveOptions {
 }
 
 impl DriveOptions {
+    setters! { backend: BackendChoice, profile: Option<Profile> }
+
     /// For [`file::open`].
     pub(crate) fn files(&self, read_only: bool) -> file::OpenOptions {
-        file::OpenOptions { read_only, backend: self.backend, ..file::OpenOptions::default() }
+        file::OpenOptions::default().read_only(read_only).backend(self.backend)
     }
 
     /// Opens a file whose requests share the budget of its drive.
