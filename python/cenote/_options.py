@@ -62,7 +62,7 @@ class RunOptions(TypedDict, total=False):
         record: keep what `Result.report` shows beside the statistics: samples over time, steps, the
             time of reads.
         verify: check the result with a serial algorithm.
-        progress: True for a line on stderr, or a callable that hears `cenote.Progress` up to 20
+        progress: True for a line on stderr, or a callable that gets `cenote.Progress` up to 20
             times a second; an exception of it ends the run.
     """
 
@@ -102,10 +102,10 @@ def listener(progress: OnProgress) -> Listener | None:
     """What the native part calls with phase, done, total and seconds."""
     if progress is False:
         return None
-    hear = Line() if progress is True else progress
+    report = Line() if progress is True else progress
 
     def call(phase: str, done: int, total: int | None, seconds: float) -> None:
-        hear(Progress(phase, done, total, seconds))
+        report(Progress(phase, done, total, seconds))
 
     return call
 

@@ -17,7 +17,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// The progress of a call: its phase, what is done of it, all of it if known, and seconds.
 type Report = (&'static str, u64, Option<u64>, f64);
 
-/// What a call and the thread that works for it tell each other.
+/// What a call and the thread that works for it exchange.
 pub struct Call {
     is_cancelled: AtomicBool,
     report: Mutex<Option<Report>>,
@@ -79,7 +79,7 @@ impl Call {
                 let mut raised = None;
                 while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(PERIOD) {
                     if raised.is_none() {
-                        raised = Python::attach(|py| self.hear(py, progress)).err();
+                        raised = Python::attach(|py| self.poll(py, progress)).err();
                         self.is_cancelled.store(raised.is_some(), Ordering::Relaxed);
                     }
                 }
@@ -91,13 +91,14 @@ impl Call {
             Some(raised) => Err(raised),
             None => {
                 let value = result?;
-                self.hear(py, progress)?;
+                self.poll(py, progress)?;
                 Ok(value)
             }
         }
     }
 
-    fn hear(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+    /// Raises a signal that arrived, and passes new progress to the callable.
+    fn poll(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
         py.check_signals()?;
         if let (Some(progress), Some(report)) = (progress, self.take_report()) {
             progress.call1(py, report)?;

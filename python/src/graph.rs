@@ -286,7 +286,7 @@ impl PyGraph {
         let call = Arc::new(Call::default());
         let lists = lists(&graph, &ids, inward, &call, memory, threads);
         let (ids, vertices, seeds, layers) = call.wait(py, None, || {
-            let options = SampleOptions { replace, weighted };
+            let options = SampleOptions::default().replace(replace).weighted(weighted);
             let sample = lists.sample_with(&fanouts, seed, options)?;
             let mut ids = IdList::new(cenote::graph::has_names(graph.stored()));
             sample.ids.iter().for_each(|id| ids.push(id.as_ref()));
@@ -469,10 +469,10 @@ impl PyGraph {
         let call = Arc::new(Call::default());
         let diff = graph.diff(&before).cancel(call.canceller());
         let report = call.wait(py, progress.as_ref(), || {
-            let mut hear = |done, total| call.report("comparing pages", done, Some(total));
+            let mut advance = |done, total| call.report("comparing pages", done, Some(total));
             Ok(match out {
-                Some(path) => diff.write(&path, &mut hear)?,
-                None => diff.count(&mut hear)?,
+                Some(path) => diff.write(&path, &mut advance)?,
+                None => diff.count(&mut advance)?,
             })
         })?;
         let vertices = [report.new_vertices, report.deleted_vertices];

@@ -240,10 +240,10 @@ pub fn check(
 ) -> PyResult<(u64, Vec<String>, u64)> {
     let call = Arc::new(Call::default());
     call.wait(py, progress.as_ref(), || {
-        let mut hear = |done, total| call.report("checking pages", done, Some(total));
+        let mut advance = |done, total| call.report("checking pages", done, Some(total));
         let report = match &at {
-            Some(name) => Graph::check_at(&path, name, &mut hear)?,
-            None => Graph::check(&path, &mut hear)?,
+            Some(name) => Graph::check_at(&path, name, &mut advance)?,
+            None => Graph::check(&path, &mut advance)?,
         };
         let faults = report.faults.iter().map(ToString::to_string).collect();
         Ok((report.pages, faults, report.faults_total))

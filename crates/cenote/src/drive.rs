@@ -8,7 +8,7 @@ use cenote_device::backend::file::{self, BackendChoice};
 pub use cenote_device::profile::Saved;
 use cenote_device::profile::{Profile, ProfileConfig, ProfileStore, profile_path};
 use cenote_device::wrapper::{BudgetDevice, IoBudget};
-use cenote_device::{Device, DeviceError, Op};
+use cenote_device::{Device, DeviceError, Op, setters};
 
 use crate::error::{Error, Result};
 
@@ -133,6 +133,7 @@ pub fn measure(
 
 /// How files of graphs are opened.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct DriveOptions {
     /// The system interface for I/O.
     pub backend: BackendChoice,
@@ -141,9 +142,11 @@ pub struct DriveOptions {
 }
 
 impl DriveOptions {
+    setters! { backend: BackendChoice, profile: Option<Profile> }
+
     /// For [`file::open`].
     pub(crate) fn files(&self, read_only: bool) -> file::OpenOptions {
-        file::OpenOptions { read_only, backend: self.backend, ..file::OpenOptions::default() }
+        file::OpenOptions::default().read_only(read_only).backend(self.backend)
     }
 
     /// Opens a file whose requests share the budget of its drive.

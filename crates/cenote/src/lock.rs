@@ -114,8 +114,8 @@ fn byte_of(epoch: u64) -> i64 {
 pub(crate) struct WriterLock(File);
 
 impl WriterLock {
-    /// Takes the lock of the file that `path` names when this returns: whoever replaces the file
-    /// holds the lock of the old one, so no writer is left with a file without a name.
+    /// Takes the lock of the file that `path` names when this returns: a process that replaces the
+    /// file holds the lock of the old one, so no writer is left with a file without a name.
     ///
     /// # Errors
     /// [`Error::Locked`] if another writer has it; [`Error::Io`] if the file cannot be written to
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_to_replace_a_file_gets_the_one_that_is_there_then() {
+    fn a_process_that_waits_to_replace_a_file_gets_the_one_that_is_there_then() {
         let folder = tempfile::tempdir().unwrap();
         let (path, next) = (folder.path().join("graph"), folder.path().join("next"));
         assert!(ReplacerLock::wait(&path).is_none(), "there is nothing to replace");

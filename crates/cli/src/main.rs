@@ -22,7 +22,7 @@ mod svg;
 mod verb;
 mod warning;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use cenote_device::standard_output;
@@ -101,9 +101,13 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Prints help and version as clap does; a wrong command line as one line.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // The reader may have closed the pipe.
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        return match error.print().and_then(|()| io::stdout().flush()) {
+            Err(failed) if failed.kind() != io::ErrorKind::BrokenPipe => {
+                eprintln!("cenote: {}: {failed}", output::FAILED);
+                ERROR.into()
+            }
+            _ => ExitCode::SUCCESS,
+        };
     }
     eprintln!("cenote: {}", usage_line(error));
     ERROR.into()

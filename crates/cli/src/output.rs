@@ -9,7 +9,8 @@ pub use cenote::report::format::count;
 use comfy_table::{Cell, CellAlignment, Table};
 use serde::Serialize;
 
-const FAILED: &str = "cannot write to stdout";
+/// What went wrong where stdout takes no more.
+pub const FAILED: &str = "cannot write to stdout";
 
 /// Writes `text` and a line feed.
 pub fn line(text: impl fmt::Display) -> Result<()> {

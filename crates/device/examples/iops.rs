@@ -24,7 +24,7 @@ fn main() -> Outcome<()> {
     println!("backend    bytes depth threads      IOPS    MB/s  p50 us  p99 us  CPU us/request");
     for (bytes, depth) in [(4096, 1), (4096, 8), (4096, 32), (262_144, 1), (262_144, 8)] {
         for backend in [BackendChoice::Uring, BackendChoice::Threads] {
-            let options = OpenOptions { backend, ..OpenOptions::reading() };
+            let options = OpenOptions::reading().backend(backend);
             let device = file::open(&path, &options)?;
             measure(device, bytes, depth, threads, seconds)?;
         }

@@ -24,15 +24,13 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: profile_cell FILE BYTES SECONDS DEPTH...".into());
     };
     for depth in depths {
-        let config = ProfileConfig {
-            sizes: vec![bytes.parse()?],
-            depths: vec![depth.parse()?],
-            depths_sequential: Vec::new(),
-            cell_seconds: seconds.parse()?,
-            repetitions: 1,
-            warm_up_seconds: 0.0,
-            ..ProfileConfig::full()
-        };
+        let config = ProfileConfig::full()
+            .sizes(vec![bytes.parse()?])
+            .depths(vec![depth.parse()?])
+            .depths_sequential(Vec::new())
+            .cell_seconds(seconds.parse()?)
+            .repetitions(1)
+            .warm_up_seconds(0.0);
         let profile = profile_path(Path::new(file), &config, None, &mut |_| true)?;
         println!("{}", serde_json::to_string(&profile.curves[0].points[0])?);
     }

@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use cenote_pool::policy::PolicyKind;
-use cenote_pool::prefetch::PrefetchKind;
-use cenote_pool::{Pool, PoolConfig, Writer};
+use cenote_pool::{Pool, PoolConfig};
 use cenote_store::Graph;
 
 use crate::error::Result;
@@ -28,16 +26,9 @@ pub(crate) fn pool(
     if frames == 0 {
         return Ok(None);
     }
-    let config = PoolConfig {
-        page_bytes: graph.page_bytes(),
-        frames,
-        policy: PolicyKind::Clock,
-        writer: Writer::Classical,
-        prefetch: PrefetchKind::None,
-        evict_batch: 1,
-        read_depth: schedule.worker_depth(),
-        check: Some(graph.page_check()),
-        patience_ms: PATIENCE_MS,
-    };
+    let config = PoolConfig::classical(graph.page_bytes(), frames)
+        .read_depth(schedule.worker_depth())
+        .check(Some(graph.page_check()))
+        .patience_ms(PATIENCE_MS);
     Ok(Some(Pool::new(Arc::clone(graph.device()), config)?))
 }

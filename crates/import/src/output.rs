@@ -1,8 +1,11 @@
 //! Checks where an output may go: it replaces only regular files, and never an input.
 
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+/// Links that lead to one another at most, as in Linux.
+const LINKS_MAX: usize = 40;
 
 /// What exists at the path of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +14,8 @@ pub enum Occupant {
     Nothing,
     /// A regular file, or a link to one, which a new file may replace if the user permits.
     File,
-    /// A pipe, a terminal or `/dev/null`, which can be written to but is never replaced.
+    /// A pipe, a terminal or `/dev/null`, or a link to an open file as `/dev/stdout` is, which can
+    /// be written to but is never replaced.
     Stream,
 }
 
@@ -52,7 +56,25 @@ pub fn occupant(out: &Path, inputs: &[&Path]) -> Result<Occupant, OutputRefused>
     if inputs.iter().any(is_output) {
         return refused("is an input too, and would be lost; give another output");
     }
-    Ok(Occupant::File)
+    Ok(if is_open_file(out) { Occupant::Stream } else { Occupant::File })
+}
+
+/// Whether a path leads through links to an open file of a process, as `/dev/stdout` does.
+fn is_open_file(path: &Path) -> bool {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let Ok(folder) = folder.canonicalize() else { return false };
+        if folder.starts_with("/proc") {
+            return true;
+        }
+        let Ok(target) = fs::read_link(&path) else { return false };
+        path = folder.join(target);
+    }
+    false
 }
 
 /// Device and inode number: the same for every path to one file.
@@ -62,7 +84,7 @@ pub(crate) fn identity(file: &Metadata) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -90,5 +112,21 @@ mod tests {
         for out in [folder.path(), &path("dangling")] {
             assert!(of(out).is_err(), "{}", out.display());
         }
+    }
+
+    #[test]
+    fn a_link_to_an_open_file_is_a_stream() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("file"), "").unwrap();
+        let file = fs::File::open(path("file")).unwrap();
+        let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+        symlink(&opened, path("link")).unwrap();
+        symlink("link", path("second")).unwrap();
+        for out in [Path::new(&opened), &path("link"), &path("second")] {
+            assert_eq!(occupant(out, &[]), Ok(Occupant::Stream), "{}", out.display());
+            assert!(occupant(out, &[&path("file")]).is_err(), "it is an input");
+        }
+        assert_eq!(occupant(&path("file"), &[]), Ok(Occupant::File));
     }
 }

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pages = device.len_bytes()? / PAGE_BYTES as u64;
     let frames = (pages as f64 * POOL_SHARE) as usize;
     let config = PoolConfig::ace(PAGE_BYTES, frames, &Profile::assumed().model());
-    let config = PoolConfig { read_depth: depth / threads, ..config };
+    let config = config.read_depth(depth / threads);
     let pool = Pool::new(device, config)?;
     // Frames that were never touched cost page faults: full first, then measured.
     read_together(&pool, threads, pin, || pool.free_frames() > 0)?;

@@ -197,7 +197,7 @@ mod tests {
 
     fn sim(faults: FaultPlan) -> Arc<SimDevice> {
         let model = Preset::all()[0].model();
-        let config = SimConfig { faults, jitter: 0.5, ..SimConfig::new(model) };
+        let config = SimConfig::new(model).faults(faults).jitter(0.5);
         Arc::new(SimDevice::new(config))
     }
 

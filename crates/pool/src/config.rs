@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cenote_device::Op;
 use cenote_device::model::DeviceModel;
+use cenote_device::{Op, setters};
 use serde::{Deserialize, Serialize};
 
 use crate::check::PageCheck;
@@ -13,6 +13,7 @@ use crate::prefetch::PrefetchKind;
 
 /// Configuration of a pool.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PoolConfig {
     /// Bytes of a page: a multiple of the device's block size, at least 512.
     pub page_bytes: usize,
@@ -101,21 +102,43 @@ impl fmt::Display for Writer {
 }
 
 impl PoolConfig {
+    /// The classical writer, Clock Sweep, no prefetching, one read of a handle in flight.
+    pub fn classical(page_bytes: usize, frames: usize) -> Self {
+        Self {
+            page_bytes,
+            frames,
+            policy: PolicyKind::Clock,
+            writer: Writer::Classical,
+            prefetch: PrefetchKind::None,
+            evict_batch: 1,
+            read_depth: 1,
+            check: None,
+            patience_ms: 10_000,
+        }
+    }
+
     /// ACE over a device: n_w = n_e = k_w and k_r of its model for pages of `page_bytes`
     /// (dissertation 4.3.1), Clock Sweep, no prefetching.
     pub fn ace(page_bytes: usize, frames: usize, model: &DeviceModel) -> Self {
         let k_w = model.channels(Op::Write, page_bytes as u64) as usize;
         let k_r = model.channels(Op::Read, page_bytes as u64) as usize;
         Self {
-            page_bytes,
-            frames,
-            policy: PolicyKind::Clock,
             writer: Writer::Ace { batch: k_w },
-            prefetch: PrefetchKind::None,
             evict_batch: k_w,
             read_depth: k_r,
-            check: None,
-            patience_ms: 10_000,
+            ..Self::classical(page_bytes, frames)
         }
+    }
+
+    setters! {
+        page_bytes: usize,
+        frames: usize,
+        policy: PolicyKind,
+        writer: Writer,
+        prefetch: PrefetchKind,
+        evict_batch: usize,
+        read_depth: usize,
+        check: Option<Arc<dyn PageCheck>>,
+        patience_ms: u64,
     }
 }

@@ -5,9 +5,9 @@
 //! under it.
 
 use std::cell::UnsafeCell;
+use std::sync::Arc;
 
 use cenote_device::{Arena, Buffer};
-use std::sync::Arc;
 
 use crate::PageId;
 use crate::error::Result;
@@ -35,6 +35,7 @@ pub(crate) struct Frame {
     pub next: AtomicU32,
 }
 
+/// The frames of a pool.
 pub(crate) struct FrameSet {
     frames: Box<[Frame]>,
     /// Use counts, in an array so that policies scan them cheaply.
@@ -231,7 +232,7 @@ impl Frames for FrameSet {
 
     #[inline]
     fn is_evictable(&self, frame: FrameId) -> bool {
-        self.state(frame) & WRITING == 0 && !self.frame(frame).latch.is_held()
+        self.state(frame) & WRITING == 0 && !self.frame(frame).latch.is_locked()
     }
 
     #[inline]

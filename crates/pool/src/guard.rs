@@ -50,7 +50,7 @@ impl Deref for PageRef<'_> {
 impl Drop for PageRef<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.pool.frames.frame(self.frame).latch.release_shared();
+        self.pool.frames.frame(self.frame).latch.unlock_shared();
     }
 }
 
@@ -109,7 +109,7 @@ impl Drop for PageMut<'_> {
         if self.changed {
             self.pool.frames.set_dirty(self.frame);
         }
-        self.pool.frames.frame(self.frame).latch.release_exclusive();
+        self.pool.frames.frame(self.frame).latch.unlock_exclusive();
     }
 }
 

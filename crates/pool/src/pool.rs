@@ -97,7 +97,7 @@ impl Pool {
         let pages = device.len_bytes()? / config.page_bytes as u64;
         let frames = FrameSet::new(config.frames, config.page_bytes)?;
         for frame in frames.ids() {
-            assert!(frames.frame(frame).latch.try_exclude(), "a new frame is not latched");
+            assert!(frames.frame(frame).latch.try_lock_exclusive(), "a new frame is not latched");
         }
         let free = frames.ids().rev().collect();
         Ok(Arc::new(Self {
@@ -331,29 +331,29 @@ impl Pool {
 
     /// Claims a dirty page for writing and shares its latch, so that it can be copied.
     pub(crate) fn claim(&self, frame: FrameId) -> bool {
-        if !self.frames.frame(frame).latch.try_share() {
+        if !self.frames.frame(frame).latch.try_lock_shared() {
             return false;
         }
         if self.frames.claim_write(frame) {
             return true;
         }
-        self.frames.frame(frame).latch.release_shared();
+        self.frames.frame(frame).latch.unlock_shared();
         false
     }
 
     /// Releases a claimed page unwritten.
     pub(crate) fn unclaim(&self, frame: FrameId) {
         self.frames.end_write(frame, false);
-        self.frames.frame(frame).latch.release_shared();
+        self.frames.frame(frame).latch.unlock_shared();
     }
 
     /// Empties a frame whose page is clean and unpinned, and latches it exclusively.
     fn evict(&self, order: &mut Order, frame: FrameId) -> Option<FrameId> {
-        if !self.frames.frame(frame).latch.try_exclude() {
+        if !self.frames.frame(frame).latch.try_lock_exclusive() {
             return None;
         }
         if self.frames.state(frame) != 0 || self.frames.page(frame).is_none() {
-            self.frames.frame(frame).latch.release_exclusive();
+            self.frames.frame(frame).latch.unlock_exclusive();
             return None;
         }
         let page = self.table.remove(&self.frames, frame);

@@ -93,7 +93,7 @@ mod real {
         }
     }
 
-    /// A frame's latch: many readers or one writer. Holding it pins the page.
+    /// A frame's latch, a reader-writer lock. Holding it pins the page.
     pub(crate) struct Latch(RawRwLock);
 
     impl Latch {
@@ -102,55 +102,55 @@ mod real {
         }
 
         #[inline]
-        pub fn try_share(&self) -> bool {
+        pub fn try_lock_shared(&self) -> bool {
             self.0.try_lock_shared()
         }
 
         #[inline]
-        pub fn try_exclude(&self) -> bool {
+        pub fn try_lock_exclusive(&self) -> bool {
             self.0.try_lock_exclusive()
         }
 
-        pub fn share_within(&self, patience: Duration) -> bool {
+        pub fn try_lock_shared_for(&self, timeout: Duration) -> bool {
             held::expect_none();
-            self.0.try_lock_shared_for(patience)
+            self.0.try_lock_shared_for(timeout)
         }
 
-        pub fn exclude_within(&self, patience: Duration) -> bool {
+        pub fn try_lock_exclusive_for(&self, timeout: Duration) -> bool {
             held::expect_none();
-            self.0.try_lock_exclusive_for(patience)
+            self.0.try_lock_exclusive_for(timeout)
         }
 
         #[inline]
-        pub fn is_held(&self) -> bool {
+        pub fn is_locked(&self) -> bool {
             self.0.is_locked()
         }
 
         #[inline]
-        pub fn is_excluded(&self) -> bool {
+        pub fn is_locked_exclusive(&self) -> bool {
             self.0.is_locked_exclusive()
         }
 
-        /// Releases a hold of `try_share` or `share_within`.
+        /// Ends what `try_lock_shared` or `try_lock_shared_for` began.
         #[inline]
-        pub fn release_shared(&self) {
-            debug_assert!(self.is_held(), "a latch is released once");
-            // SAFETY: only holders of a share call this, once each.
+        pub fn unlock_shared(&self) {
+            debug_assert!(self.is_locked(), "a latch is unlocked once");
+            // SAFETY: only shared holders of the latch call this, once each.
             unsafe { self.0.unlock_shared() }
         }
 
-        /// Releases the hold of `try_exclude` or `exclude_within`.
+        /// Ends what `try_lock_exclusive` or `try_lock_exclusive_for` began.
         #[inline]
-        pub fn release_exclusive(&self) {
-            debug_assert!(self.is_excluded(), "a latch is released once");
+        pub fn unlock_exclusive(&self) {
+            debug_assert!(self.is_locked_exclusive(), "a latch is unlocked once");
             // SAFETY: only the exclusive holder of the latch calls this, once.
             unsafe { self.0.unlock_exclusive() }
         }
 
-        /// Turns the exclusive hold into a shared one atomically.
+        /// Turns an exclusive latch into a shared one, atomically.
         #[inline]
         pub fn downgrade(&self) {
-            debug_assert!(self.is_excluded(), "only an exclusive hold can be downgraded");
+            debug_assert!(self.is_locked_exclusive(), "only an exclusive latch is downgraded");
             // SAFETY: the caller holds the latch exclusively.
             unsafe { self.0.downgrade() }
         }
@@ -171,7 +171,7 @@ mod real {
         fn waiting_for_a_latch_under_a_lock_is_found_out() {
             let (lock, latch) = (Mutex::new(()), Latch::new());
             let _held = lock.lock();
-            latch.share_within(Duration::ZERO);
+            latch.try_lock_shared_for(Duration::ZERO);
         }
 
         #[test]
@@ -204,13 +204,13 @@ mod model {
         }
     }
 
-    /// A writer holds the latch or waits for its readers, as in `parking_lot`.
+    /// Set while a writer holds the latch or waits for its readers, as in `parking_lot`.
     const WRITER: u32 = 1 << 31;
 
     /// Yields to other threads in one wait for a latch.
     const YIELDS: usize = 20;
 
-    /// Readers and [`WRITER`].
+    /// The number of readers, and [`WRITER`].
     pub(crate) struct Latch(AtomicU32);
 
     impl Latch {
@@ -232,19 +232,19 @@ mod model {
             })
         }
 
-        pub fn try_share(&self) -> bool {
+        pub fn try_lock_shared(&self) -> bool {
             self.update(|state| (state & WRITER == 0).then_some(state + 1))
         }
 
-        pub fn try_exclude(&self) -> bool {
+        pub fn try_lock_exclusive(&self) -> bool {
             self.update(|state| (state == 0).then_some(WRITER))
         }
 
-        pub fn share_within(&self, _patience: Duration) -> bool {
-            Self::within(|| self.try_share())
+        pub fn try_lock_shared_for(&self, _timeout: Duration) -> bool {
+            Self::within(|| self.try_lock_shared())
         }
 
-        pub fn exclude_within(&self, _patience: Duration) -> bool {
+        pub fn try_lock_exclusive_for(&self, _timeout: Duration) -> bool {
             let announce = |state| (state & WRITER == 0).then_some(state | WRITER);
             if !Self::within(|| self.update(announce)) {
                 return false;
@@ -256,23 +256,23 @@ mod model {
             readers_gone
         }
 
-        pub fn is_held(&self) -> bool {
+        pub fn is_locked(&self) -> bool {
             self.0.load(Ordering::SeqCst) != 0
         }
 
-        pub fn release_shared(&self) {
+        pub fn unlock_shared(&self) {
             let before = self.0.fetch_sub(1, Ordering::SeqCst);
-            assert!(before & !WRITER > 0, "a latch is released once");
+            assert!(before & !WRITER > 0, "a latch is unlocked once");
         }
 
-        pub fn release_exclusive(&self) {
+        pub fn unlock_exclusive(&self) {
             let before = self.0.swap(0, Ordering::SeqCst);
-            assert_eq!(before, WRITER, "a latch is released once");
+            assert_eq!(before, WRITER, "a latch is unlocked once");
         }
 
         pub fn downgrade(&self) {
             let before = self.0.swap(1, Ordering::SeqCst);
-            assert_eq!(before, WRITER, "only an exclusive hold can be downgraded");
+            assert_eq!(before, WRITER, "only an exclusive latch is downgraded");
         }
     }
 

@@ -140,7 +140,7 @@ impl Transfer {
         pool.frames.begin_copy(frame);
         // SAFETY: the claim came with a share of the frame's latch.
         copy.copy_from_slice(unsafe { pool.frames.bytes(frame) });
-        pool.frames.frame(frame).latch.release_shared();
+        pool.frames.frame(frame).latch.unlock_shared();
         if let Some(check) = &pool.config.check {
             check.seal(page, &mut copy);
         }
@@ -199,7 +199,7 @@ impl Transfer {
             self.abandon(tag);
         }
         if let Some(Ok(())) = self.pinned.take() {
-            pool.frames.frame(frame).latch.release_exclusive();
+            pool.frames.frame(frame).latch.unlock_exclusive();
         }
         Err(fault)
     }
@@ -304,9 +304,9 @@ impl Transfer {
             (Purpose::Submitted(tag), Err(fault)) => self.arrived.push_back((tag, Err(fault))),
             (Purpose::Prefetch, Ok(())) => {
                 pool.frames.mark_prefetched(frame);
-                latch.release_exclusive();
+                latch.unlock_exclusive();
             }
-            (Purpose::Abandoned, Ok(())) => latch.release_exclusive(),
+            (Purpose::Abandoned, Ok(())) => latch.unlock_exclusive(),
             (Purpose::Prefetch | Purpose::Abandoned, Err(fault)) => {
                 tracing::debug!("page {page} was not read: {fault}");
             }

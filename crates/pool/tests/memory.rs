@@ -52,7 +52,7 @@ fn a_pool_and_its_handles_take_what_they_say() {
         for frames in [8_192, 10_000] {
             for policy in PolicyKind::ALL {
                 let writer = Writer::Ace { batch: 64 };
-                let config = PoolConfig { page_bytes, policy, ..config(frames, writer) };
+                let config = config(frames, writer).page_bytes(page_bytes).policy(policy);
                 let device = SimConfig::timing_only(support::model());
                 let device = Arc::new(SimDevice::new(device)) as Arc<dyn Device>;
                 device.set_len(1 << 30).unwrap();
@@ -64,7 +64,7 @@ fn a_pool_and_its_handles_take_what_they_say() {
 
 fn take_and_compare(name: &str, device: Arc<dyn Device>, config: PoolConfig) {
     let heap = ALLOCATED.load(Ordering::Relaxed);
-    let config = PoolConfig { check: None, ..config };
+    let config = config.check(None);
     let pool = Pool::new(device, config.clone()).unwrap();
     let handle = pool.handle();
     for page in 0..config.frames as u64 + 100 {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_device::Device;
 use cenote_device::backend::sim::{FaultPlan, SimDevice};
 use cenote_pool::policy::PolicyKind;
-use cenote_pool::{Cleaner, Handle, Pool, PoolConfig, Writer};
+use cenote_pool::{Cleaner, Handle, Pool, Writer};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner, thread};
 use support::{Oracle, PAGE_BYTES, WRITERS, bump, config, number_from, sim, version_of};
@@ -35,7 +35,7 @@ fn explore(model: impl Fn() + Send + Sync + 'static) {
 
 fn pool(device: &Arc<SimDevice>, frames: usize, writer: Writer, policy: PolicyKind) -> Arc<Pool> {
     // Patience is counted in turns here: enough that only a circle uses it up.
-    let config = PoolConfig { policy, read_depth: 2, patience_ms: 400, ..config(frames, writer) };
+    let config = config(frames, writer).policy(policy).read_depth(2).patience_ms(400);
     Pool::new(Arc::clone(device) as Arc<dyn Device>, config).unwrap()
 }
 
@@ -257,7 +257,7 @@ fn a_sync_covers_all_that_was_written_before_it() {
 }
 
 #[test]
-fn who_waits_for_a_read_that_fails_reads_again() {
+fn a_thread_that_waits_for_a_read_that_fails_reads_again() {
     use cenote_device::backend::sim::{Effect, When};
     explore(|| {
         let plan = FaultPlan::seeded(1).with(When::Read(0), Effect::Errno(libc::EIO));
@@ -272,7 +272,7 @@ fn who_waits_for_a_read_that_fails_reads_again() {
             }
         };
         together(&pool, vec![Box::new(read()), Box::new(read()), Box::new(read())]);
-        assert_eq!(failed.load(Ordering::Relaxed), 1, "one hears of it");
+        assert_eq!(failed.load(Ordering::Relaxed), 1, "one thread gets the error");
         expect_whole(&pool, &device, &Oracle::new(4));
     });
 }

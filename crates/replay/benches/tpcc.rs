@@ -10,7 +10,7 @@ use cenote_workload::Result;
 
 fn main() -> Result<()> {
     let transactions = if std::env::args().any(|arg| arg == "--test") { 1 << 5 } else { 1 << 15 };
-    let load = Tpcc::new(TpccConfig { warehouses: 16, transactions, ..TpccConfig::default() })?;
+    let load = Tpcc::new(TpccConfig::default().warehouses(16).transactions(transactions))?;
     let start = Instant::now();
     let mut ops = 0u64;
     for op in load {

@@ -14,16 +14,14 @@ use crate::random::Random;
 pub fn random_drive(random: &mut Random) -> SimConfig {
     let presets = Preset::all();
     let model = presets[random.index(presets.len())].model();
-    SimConfig {
-        block_bytes: random.pick(&[512, 4096]),
-        jitter: random.pick(&[0.0, 0.5, 3.0]),
-        ..SimConfig::new(model)
-    }
+    SimConfig::new(model)
+        .block_bytes(random.pick(&[512, 4096]))
+        .jitter(random.pick(&[0.0, 0.5, 3.0]))
 }
 
 /// A drive with these faults that durably holds `contents`.
 pub fn drive_with(config: &SimConfig, faults: FaultPlan, contents: &[u8]) -> Arc<SimDevice> {
-    Arc::new(SimDevice::with_contents(SimConfig { faults, ..config.clone() }, contents))
+    Arc::new(SimDevice::with_contents(config.clone().faults(faults), contents))
 }
 
 /// Workspace of an import on simulated devices.

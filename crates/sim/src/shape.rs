@@ -65,24 +65,26 @@ impl Shape {
             }
             Shape::Kron => {
                 let (scale, edge_factor) = (4 + random.below(7) as u32, 1 + random.below(10));
-                generated(Kron::new(KronConfig { scale, edge_factor, permute: true, seed }))
+                generated(Kron::new(
+                    KronConfig::default().scale(scale).edge_factor(edge_factor).seed(seed),
+                ))
             }
             Shape::Uniform => {
                 let vertices = 50 + random.below(1500);
                 let edges = vertices / 2 + random.below(4 * vertices);
-                generated(Uniform::new(UniformConfig { vertices, edges, seed }))
+                generated(Uniform::new(UniformConfig::new(vertices, edges).seed(seed)))
             }
             Shape::Attached => {
                 let (vertices, edges_per_vertex) = (30 + random.below(900), 1 + random.below(4));
-                generated(Ba::new(BaConfig { vertices, edges_per_vertex, seed }))
+                generated(Ba::new(BaConfig::new(vertices, edges_per_vertex).seed(seed)))
             }
             Shape::Grid => {
                 let (rows, columns) = (2 + random.below(30), 2 + random.below(50));
-                generated(Grid::new(GridConfig { rows, columns }))
+                generated(Grid::new(GridConfig::new(rows, columns)))
             }
             Shape::Ring => {
                 let (vertices, neighbors) = (20 + random.below(700), 2 * (1 + random.below(3)));
-                let config = SmallWorldConfig { vertices, neighbors, probability: 0.1, seed };
+                let config = SmallWorldConfig::new(vertices, neighbors, 0.1).seed(seed);
                 generated(SmallWorld::new(config))
             }
             Shape::Star => star(random),
@@ -90,16 +92,18 @@ impl Shape {
             Shape::Islands => islands(random),
             Shape::LargeKron => {
                 let (scale, edge_factor) = (11 + random.below(4) as u32, 8 + random.below(16));
-                generated(Kron::new(KronConfig { scale, edge_factor, permute: true, seed }))
+                generated(Kron::new(
+                    KronConfig::default().scale(scale).edge_factor(edge_factor).seed(seed),
+                ))
             }
             Shape::LargeUniform => {
                 let vertices = 5_000 + random.below(40_000);
                 let edges = 20_000 + random.below(200_000);
-                generated(Uniform::new(UniformConfig { vertices, edges, seed }))
+                generated(Uniform::new(UniformConfig::new(vertices, edges).seed(seed)))
             }
             Shape::LargeGrid => {
                 let (rows, columns) = (100 + random.below(60), 200 + random.below(300));
-                generated(Grid::new(GridConfig { rows, columns }))
+                generated(Grid::new(GridConfig::new(rows, columns)))
             }
         };
         for _ in 0..random.below(4) {

@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use cenote_device::{Device, setters};
 use cenote_pool::check::{Damage, PageCheck};
 use cenote_pool::policy::PolicyKind;
-use cenote_pool::prefetch::PrefetchKind;
-use cenote_pool::{Handle, PageId, PageRef, Pool, PoolConfig, Writer};
+use cenote_pool::{Handle, PageId, PageRef, Pool, PoolConfig};
 
 use crate::deleted::Deleted;
 use crate::error::{PageError, PageFault, Result, StoreError};
@@ -351,19 +350,14 @@ impl Pages {
     }
 
     fn config(&self) -> PoolConfig {
-        PoolConfig {
-            page_bytes: self.page_bytes(),
-            frames: self.layout.superblock.pages_total.min(self.lookups.frames) as usize,
+        let frames = self.layout.superblock.pages_total.min(self.lookups.frames) as usize;
+        PoolConfig::classical(self.page_bytes(), frames)
             // Pages that are read once, as those of most lists, do not evict those of ids, which
             // each batch of look-ups reads.
-            policy: PolicyKind::Sieve,
-            writer: Writer::Classical,
-            prefetch: PrefetchKind::None,
-            evict_batch: 1,
-            read_depth: self.lookups.read_depth,
-            check: Some(Arc::clone(&self.pool.checked_by) as Arc<dyn PageCheck>),
-            patience_ms: PATIENCE_MS,
-        }
+            .policy(PolicyKind::Sieve)
+            .read_depth(self.lookups.read_depth)
+            .check(Some(Arc::clone(&self.pool.checked_by) as Arc<dyn PageCheck>))
+            .patience_ms(PATIENCE_MS)
     }
 
     /// Bytes of memory of the frames, 0 before the first random read, and of what is known of long

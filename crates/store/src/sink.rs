@@ -89,10 +89,10 @@ mod tests {
     use crate::format::PageKind;
 
     #[test]
-    fn who_goes_on_after_a_failed_write_is_told_that_the_graph_is_not_whole() {
+    fn writing_on_after_a_failed_write_is_refused_since_the_graph_is_not_whole() {
         const EIO: i32 = 5;
         let faults = FaultPlan::none().with(When::Write(0), Effect::Errno(EIO));
-        let config = SimConfig { faults, ..SimConfig::new(Preset::all()[0].model()) };
+        let config = SimConfig::new(Preset::all()[0].model()).faults(faults);
         let mut sink = PageSink::new(Arc::new(SimDevice::new(config)), 65_536, 1).unwrap();
         let mut seal = || sink.seal(PageHeader::new(PageKind::Degrees));
         let fault = std::iter::repeat_with(&mut seal).find_map(Result::err);

@@ -76,14 +76,9 @@ fn run() -> Result<Figures> {
     }
     device.sync()?;
 
-    let mut config = WorkerConfig {
-        policy: "tlfu".parse()?,
-        tiers: vec![fast.spec, slow.spec],
-        batch: 16,
-        recorded_bytes_max: BLOCK_BYTES,
-        seed: 1,
-        state: None,
-    };
+    let mut config = WorkerConfig::new("tlfu".parse()?, vec![fast.spec, slow.spec])
+        .batch(16)
+        .recorded_bytes_max(BLOCK_BYTES);
     let worker = Worker::start(&device, config.clone())?;
     worker.pause(); // it watches, and moves nothing
     let start_us = now_us();

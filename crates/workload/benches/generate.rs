@@ -15,13 +15,13 @@ use cenote_workload::{EdgeSource, Result};
 fn main() -> Result<()> {
     let edges: u64 = if std::env::args().any(|arg| arg == "--test") { 1 << 14 } else { 1 << 24 };
     let (vertices, seed) = (1 << 24, 1);
-    let kron = |permute| Kron::new(KronConfig { scale: 24, permute, ..KronConfig::default() });
+    let kron = |permute| Kron::new(KronConfig::default().scale(24).permute(permute));
     measure("kron scale 24", &kron(true)?, edges);
     measure("kron scale 24, no permutation", &kron(false)?, edges);
-    measure("uniform", &Uniform::new(UniformConfig { vertices, edges, seed })?, edges);
-    measure("ba", &Ba::new(BaConfig { vertices, edges_per_vertex: 8, seed })?, edges);
-    measure("grid", &Grid::new(GridConfig { rows: 4096, columns: 4096 })?, edges);
-    let ring = SmallWorldConfig { vertices, neighbors: 8, probability: 0.1, seed };
+    measure("uniform", &Uniform::new(UniformConfig::new(vertices, edges).seed(seed))?, edges);
+    measure("ba", &Ba::new(BaConfig::new(vertices, 8).seed(seed))?, edges);
+    measure("grid", &Grid::new(GridConfig::new(4096, 4096))?, edges);
+    let ring = SmallWorldConfig::new(vertices, 8, 0.1).seed(seed);
     measure("smallworld", &SmallWorld::new(ring)?, edges);
     Ok(())
 }

@@ -17,7 +17,15 @@ fn main() -> Result<()> {
     measure(Mix::new(MixConfig::mu(pages, ops, seed))?)?;
     for (skew, scramble) in [(0.0, false), (0.99, false), (0.99, true), (1.2, true)] {
         let read_share = 0.5;
-        measure(Zipf::new(ZipfConfig { pages, ops: ops / 4, skew, read_share, scramble, seed })?)?;
+        measure(Zipf::new(
+            ZipfConfig::default()
+                .pages(pages)
+                .ops(ops / 4)
+                .skew(skew)
+                .read_share(read_share)
+                .scramble(scramble)
+                .seed(seed),
+        )?)?;
     }
     Ok(())
 }

@@ -13,10 +13,11 @@ use std::ops::Range;
 
 use crate::error::{Result, require};
 use crate::random::Counter;
-use crate::{Edge, EdgeSource, VERTICES_MAX, prepare};
+use crate::{Edge, EdgeSource, VERTICES_MAX, prepare, setters};
 
 /// Parameters of a preferential-attachment graph.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct BaConfig {
     /// Number of vertices, 2 to 2^32.
     pub vertices: u64,
@@ -24,6 +25,15 @@ pub struct BaConfig {
     pub edges_per_vertex: u64,
     /// The same seed gives the same graph.
     pub seed: u64,
+}
+
+impl BaConfig {
+    /// The graph of seed 1.
+    pub fn new(vertices: u64, edges_per_vertex: u64) -> Self {
+        Self { vertices, edges_per_vertex, seed: 1 }
+    }
+
+    setters! { vertices: u64, edges_per_vertex: u64, seed: u64 }
 }
 
 /// A Barabási–Albert graph.

@@ -6,15 +6,25 @@
 use std::ops::Range;
 
 use crate::error::{Result, require};
-use crate::{Edge, EdgeSource, VERTICES_MAX, prepare};
+use crate::{Edge, EdgeSource, VERTICES_MAX, prepare, setters};
 
 /// Parameters of a grid.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct GridConfig {
     /// Number of rows, from 1.
     pub rows: u64,
     /// Number of columns, from 1; rows x columns is 2 to 2^32.
     pub columns: u64,
+}
+
+impl GridConfig {
+    /// A grid of this size.
+    pub fn new(rows: u64, columns: u64) -> Self {
+        Self { rows, columns }
+    }
+
+    setters! { rows: u64, columns: u64 }
 }
 
 /// A grid graph.

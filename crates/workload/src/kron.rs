@@ -13,7 +13,7 @@ use std::ops::Range;
 use crate::error::{Result, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
-use crate::{Edge, EdgeSource, prepare};
+use crate::{Edge, EdgeSource, prepare, setters};
 
 /// Probabilities of the quadrants, in the order (0,0), (0,1), (1,0), (1,1) of (source, target).
 const QUADRANTS: [f64; 4] = [0.57, 0.19, 0.19, 0.05];
@@ -26,6 +26,7 @@ const THRESHOLD_BITS: u32 = 24;
 
 /// Parameters of a Kronecker graph.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct KronConfig {
     /// Binary logarithm of the number of vertices, 1 to 32.
     pub scale: u32,
@@ -41,6 +42,10 @@ impl Default for KronConfig {
     fn default() -> Self {
         Self { scale: 20, edge_factor: 16, permute: true, seed: 1 }
     }
+}
+
+impl KronConfig {
+    setters! { scale: u32, edge_factor: u64, permute: bool, seed: u64 }
 }
 
 /// A Kronecker graph.

@@ -16,7 +16,7 @@
 //!
 //! ```
 //! use cenote_workload::{EdgeSource, kron::{Kron, KronConfig}};
-//! let graph = Kron::new(KronConfig { scale: 10, ..KronConfig::default() })?;
+//! let graph = Kron::new(KronConfig::default().scale(10))?;
 //! let mut edges = Vec::new();
 //! graph.fill(0..graph.edges(), &mut edges);
 //! assert_eq!(edges.len(), 16 << 10);
@@ -30,6 +30,7 @@ pub mod kron;
 pub mod page;
 pub mod permutation;
 pub mod random;
+mod setters;
 pub mod smallworld;
 pub mod stream;
 pub mod uniform;
@@ -38,6 +39,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 pub use error::{Result, WorkloadError};
+use setters::setters;
 
 /// An edge as `[source, target]`; vertices are numbered from 0.
 pub type Edge = [u32; 2];

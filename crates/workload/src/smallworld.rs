@@ -9,10 +9,11 @@ use std::ops::Range;
 
 use crate::error::{Result, float, require};
 use crate::random::Counter;
-use crate::{Edge, EdgeSource, VERTICES_MAX, prepare};
+use crate::{Edge, EdgeSource, VERTICES_MAX, prepare, setters};
 
 /// Parameters of a small-world graph.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SmallWorldConfig {
     /// Number of vertices on the ring, 3 to 2^32.
     pub vertices: u64,
@@ -22,6 +23,15 @@ pub struct SmallWorldConfig {
     pub probability: f64,
     /// The same seed gives the same graph.
     pub seed: u64,
+}
+
+impl SmallWorldConfig {
+    /// The graph of seed 1.
+    pub fn new(vertices: u64, neighbors: u64, probability: f64) -> Self {
+        Self { vertices, neighbors, probability, seed: 1 }
+    }
+
+    setters! { vertices: u64, neighbors: u64, probability: f64, seed: u64 }
 }
 
 /// A small-world graph.

@@ -8,10 +8,11 @@ use std::ops::Range;
 use crate::error::{Result, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
-use crate::{Edge, EdgeSource, VERTICES_MAX, prepare};
+use crate::{Edge, EdgeSource, VERTICES_MAX, prepare, setters};
 
 /// Parameters of a uniform graph.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct UniformConfig {
     /// Number of vertices, 2 to 2^32.
     pub vertices: u64,
@@ -19,6 +20,15 @@ pub struct UniformConfig {
     pub edges: u64,
     /// The same seed gives the same graph.
     pub seed: u64,
+}
+
+impl UniformConfig {
+    /// The graph of seed 1.
+    pub fn new(vertices: u64, edges: u64) -> Self {
+        Self { vertices, edges, seed: 1 }
+    }
+
+    setters! { vertices: u64, edges: u64, seed: u64 }
 }
 
 /// A uniform random graph.

@@ -213,7 +213,7 @@ fn drive(folder: &Path, count: u64) -> Result<Value> {
 }
 
 fn graph(scale: u32, seed: u64) -> Result<Kron> {
-    Ok(Kron::new(KronConfig { scale, seed, ..KronConfig::default() })?)
+    Ok(Kron::new(KronConfig::default().scale(scale).seed(seed))?)
 }
 
 /// Edges of the graph, without self-loops.

@@ -147,7 +147,7 @@ fn pool(options: &Options, policy: PolicyKind) -> Run {
     file.as_file().set_len(options.pages * PAGE_BYTES as u64).expect("room on the drive");
     let device = file::open(file.path(), &OpenOptions::default()).expect("a device");
     let config = PoolConfig::ace(PAGE_BYTES, options.pages as usize, &Profile::assumed().model());
-    let pool = Pool::new(device, PoolConfig { policy, ..config }).expect("a pool");
+    let pool = Pool::new(device, config.policy(policy)).expect("a pool");
     let handle = pool.handle();
     (0..options.pages).for_each(|page| drop(handle.pin(page).expect("a page")));
     Box::new(move |keys, seconds| {

@@ -1,9 +1,9 @@
 //! Personalised PageRank of many seeds side by side.
 //!
-//! **Returns** for every seed the vertices of highest rank: the probability that a random surfer is
-//! there who starts at the seed, follows with probability `damping` a random edge of its vertex,
-//! and goes back to the seed otherwise, and from a vertex without out-edges. That is the rank of
-//! [`pagerank`](crate::pagerank) personalised to the seed, from below:
+//! **Returns** for every seed the vertices of highest rank. The rank of a vertex is the probability
+//! that a random walk is there: it starts at the seed, follows with probability `damping` a random
+//! edge of its vertex, and goes back to the seed otherwise, and from a vertex without out-edges.
+//! That is the rank of [`pagerank`](crate::pagerank) personalised to the seed, from below:
 //!
 //! - no rank is above the exact one, and none is below it by more than the mass that was not
 //!   settled ([`Ppr::unsettled`]), which is computed for each seed;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote_device::Device;
+use cenote_import::output::OutputRefused;
 pub use cenote_import::{
     ArrowBatches, Edge, EdgeId, EdgeWeight, Edges, Format, Header, IdKind, ImportError,
     ImportReport, Input, InputSpec, Phase, VertexValues, Vertices, arrow_array,
@@ -14,9 +15,9 @@ pub use cenote_store::{Codec, HubNeighboursChoice, Order, WeightType};
 
 use crate::lock::ReplacerLock;
 use crate::memory::MemorySize;
-use crate::tiers::kept;
 use crate::tiers::spec::{self, TierArg};
 use crate::tiers::workspace::{self, TieredWorkspace};
+use crate::tiers::{kept, members};
 
 /// Called with the current phase, the bytes done in it, and its total bytes if known.
 type OnProgress<'a> = Box<dyn FnMut(Phase, u64, Option<u64>) + Send + 'a>;
@@ -283,6 +284,10 @@ impl<'a> Import<'a> {
         remove.iter().for_each(|path| drop(std::fs::remove_file(path)));
         let temp_dir = self.config.temp_dir.as_deref();
         let file = FileWorkspace::new(out, &paths, temp_dir, self.config.overwrite)?;
+        if members::is_tier(out) {
+            let reason = "is a tier of a graph, which would be lost; give another output";
+            return Err(OutputRefused { path: out.to_owned(), reason }.into());
+        }
         let import = |workspace: &dyn Workspace| {
             let values = self.values.as_ref();
             cenote_import::import_with_values(

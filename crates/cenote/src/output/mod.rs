@@ -11,8 +11,10 @@ pub(crate) mod corpus;
 pub mod partial;
 pub(crate) mod table;
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use cenote_import::output::{Occupant, occupant};
@@ -21,8 +23,8 @@ pub use self::arrow::Batches;
 use self::partial::PartialFile;
 use crate::error::{Error, Result};
 
-/// An output. A new file appears under its name when it is complete; a pipe, a terminal or
-/// `/dev/null` is streamed to.
+/// An output. A new file appears under its name when it is complete; a pipe, a terminal,
+/// `/dev/null` or `/dev/stdout` is streamed to.
 #[derive(Debug)]
 pub enum OutputFile {
     /// A new file, which may replace a regular one.
@@ -49,8 +51,7 @@ impl OutputFile {
             return Ok(Self::New(PartialFile::create(path)?));
         }
         let name = path.display().to_string();
-        let file = OpenOptions::new().write(true).open(path);
-        let file = file.map_err(Error::io(format!("cannot open {name}")))?;
+        let file = open_stream(path).map_err(Error::io(format!("cannot open {name}")))?;
         Ok(Self::Stream { file, name, bytes: 0 })
     }
 
@@ -87,6 +88,19 @@ impl Write for OutputFile {
             Self::Stream { file, .. } => file.flush(),
         }
     }
+}
+
+/// Opens a stream. Standard output is shared: a file that it is redirected to has one position for
+/// the answer and all that is printed.
+fn open_stream(path: &Path) -> io::Result<File> {
+    let identity = |file: &Metadata| (file.dev(), file.ino());
+    let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    if let (Ok(stdout), Ok(there)) = (stdout, path.metadata())
+        && stdout.metadata().is_ok_and(|stdout| identity(&stdout) == identity(&there))
+    {
+        return Ok(stdout);
+    }
+    OpenOptions::new().write(true).open(path)
 }
 
 /// The kind of file at the path of an output; an error if it must not be written to.

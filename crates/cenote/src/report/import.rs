@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::format::{Unit, count};
 use super::page::{Figure, Page};
-use super::work::{self, Told, WorkRecorder};
+use super::work::{self, Content, WorkRecorder};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::memory::size;
@@ -39,7 +39,7 @@ pub fn page(
     let work = recorder.stop(summary.out)?;
     let graph = Graph::options().migration(false).open(summary.out)?;
     let json = serde_json::to_value(summary);
-    let told = Told {
+    let content = Content {
         title: "Import".to_owned(),
         subject: summary.out.display().to_string(),
         command,
@@ -50,7 +50,7 @@ pub fn page(
         pictures: degrees_picture(graph.stored())?.into_iter().collect(),
         report: json.map_err(|_| Error::input(summary.out, "its path is not UTF-8"))?,
     };
-    Ok(work::page(&work, told))
+    Ok(work::page(&work, content))
 }
 
 fn figures(imported: &ImportReport) -> Vec<Figure> {

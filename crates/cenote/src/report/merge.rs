@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::format::count;
 use super::page::{Figure, Page};
-use super::work::{self, Told, WorkRecorder};
+use super::work::{self, Content, WorkRecorder};
 use crate::error::{Error, Result};
 use crate::memory::size;
 use crate::update::UpdateReport;
@@ -72,7 +72,7 @@ pub fn page(
     let work = recorder.stop(summary.graph)?;
     let pages = format!("{} pages read", count(summary.pages_read));
     let json = serde_json::to_value(summary);
-    let told = Told {
+    let content = Content {
         title: "Merge".to_owned(),
         subject: summary.graph.display().to_string(),
         command,
@@ -86,5 +86,5 @@ pub fn page(
         pictures: Vec::new(),
         report: json.map_err(|_| Error::input(summary.graph, "its path is not UTF-8"))?,
     };
-    Ok(work::page(&work, told))
+    Ok(work::page(&work, content))
 }

@@ -304,7 +304,7 @@ impl Work {
 
 /// What the page of some work shows beside its record.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct Content {
     /// What was done: `Import`.
     pub title: String,
     /// The file.
@@ -326,16 +326,16 @@ pub struct Told {
 }
 
 /// The page of some work.
-pub fn page(work: &Work, told: Told) -> Page {
+pub fn page(work: &Work, content: Content) -> Page {
     let mut figures =
-        vec![Figure::new("Time", seconds(work.seconds()), format!("{} threads", told.threads))];
-    figures.extend(told.figures);
-    figures.extend(work.figures(told.threads, told.memory_bytes, told.peak_bytes));
-    let mut blocks = vec![Block::Facts(facts(&told.report))];
-    blocks.extend(told.pictures);
+        vec![Figure::new("Time", seconds(work.seconds()), format!("{} threads", content.threads))];
+    figures.extend(content.figures);
+    figures.extend(work.figures(content.threads, content.memory_bytes, content.peak_bytes));
+    let mut blocks = vec![Block::Facts(facts(&content.report))];
+    blocks.extend(content.pictures);
     blocks.extend(work.phase_table());
     let mut conditions: Vec<(String, String)> = Vec::new();
-    conditions.extend(told.command.as_ref().map(|command| fact("command", command.clone())));
+    conditions.extend(content.command.as_ref().map(|command| fact("command", command.clone())));
     let kind = if work.drive.assumed { "no profile: assumed" } else { "profiled" };
     conditions.push(fact("drive", format!("{}, {kind}", work.drive.name)));
     conditions.extend(work.machine.facts());
@@ -344,20 +344,20 @@ pub fn page(work: &Work, told: Told) -> Page {
     Page {
         subtitle: super::format::utc(work.machine.unix_seconds),
         figures,
-        findings: vec![work.finding(told.threads)],
+        findings: vec![work.finding(content.threads)],
         sections: vec![
-            work.timeline(told.threads, told.memory_bytes),
+            work.timeline(content.threads, content.memory_bytes),
             section("Result", blocks),
             section("Command and machine", vec![Block::Facts(conditions)]),
         ],
         data: json!({
-            "report": told.title.to_lowercase(),
-            "result": told.report,
+            "report": content.title.to_lowercase(),
+            "result": content.report,
             "recording": work,
-            "command": told.command,
+            "command": content.command,
         }),
-        title: told.title,
-        subject: told.subject,
+        title: content.title,
+        subject: content.subject,
     }
 }
 
@@ -429,7 +429,8 @@ mod tests {
         let bands = work.bands();
         assert!(bands.windows(2).all(|pair| pair[0].end == pair[1].start));
         assert_eq!(bands.last().map(|band| band.end), Some(work.seconds()));
-        let html = page(&work, Told { title: "Import".to_owned(), ..Told::default() }).to_html();
+        let html =
+            page(&work, Content { title: "Import".to_owned(), ..Content::default() }).to_html();
         assert!(html.contains("Timeline") && !html.contains("NaN"));
     }
 }

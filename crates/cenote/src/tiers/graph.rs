@@ -21,12 +21,6 @@ use crate::lock::LockedDevice;
 /// The most blocks that are moved together.
 pub const BATCH: usize = 64;
 
-/// Seed of randomised policies.
-const SEED: u64 = 1;
-
-/// Larger requests are not recorded for policies: they belong to full passes.
-const RECORDED_BYTES_MAX: u64 = 32 << 10;
-
 /// A graph's tiers, as one device.
 #[derive(Debug)]
 pub struct TieredGraph {
@@ -102,7 +96,7 @@ impl TieredGraph {
     }
 
     /// Whether a writer of this process may use this device: it knows all changes of the map, and
-    /// the caller, who has the lock of the graph's writer, makes the next ones.
+    /// the caller, which has the lock of the graph's writer, makes the next ones.
     pub(crate) fn is_for_writers(&self) -> bool {
         lock(&self.hold).is_alone
     }
@@ -154,14 +148,9 @@ fn is_still(config: &WorkerConfig) -> bool {
 
 /// The configuration of migration, without the policy's state.
 pub fn worker_config(members: &Members, kept: &Kept) -> Result<WorkerConfig> {
-    Ok(WorkerConfig {
-        policy: kept.policy(),
-        tiers: members.speeds()?,
-        batch: BATCH,
-        recorded_bytes_max: RECORDED_BYTES_MAX.max(members.device.header().block_bytes.into()),
-        seed: SEED,
-        state: None,
-    })
+    let config = WorkerConfig::new(kept.policy(), members.speeds()?).batch(BATCH);
+    let recorded_bytes = config.recorded_bytes_max.max(members.device.header().block_bytes.into());
+    Ok(config.recorded_bytes_max(recorded_bytes))
 }
 
 impl Moving {
@@ -177,8 +166,7 @@ impl Moving {
         }
         warn_of_speeds(path, members, &config);
         let state = kept.state.take();
-        let worker = match Worker::start(&members.device, WorkerConfig { state, ..config.clone() })
-        {
+        let worker = match Worker::start(&members.device, config.clone().state(state)) {
             Err(error @ TieredError::State { .. }) => {
                 tracing::warn!("{}: {error}: the policy begins anew", path.display());
                 Worker::start(&members.device, config)

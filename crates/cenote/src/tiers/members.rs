@@ -12,7 +12,7 @@ use cenote_device::backend::file;
 use cenote_device::model::DeviceModel;
 use cenote_device::profile::Profile;
 use cenote_device::wrapper::IoBudget;
-use cenote_tier::device::header::{MAGIC, SetHeader};
+use cenote_tier::device::header::{MAGIC, Role, SetHeader};
 use cenote_tier::device::{TieredDevice, TieredError};
 use cenote_tier::spec::TierSpec;
 
@@ -270,11 +270,17 @@ pub fn files_of_replaced(graph: &Path) -> Result<Vec<PathBuf>> {
 }
 
 pub(super) fn is_member(path: &Path, header: &SetHeader, tier: usize) -> bool {
-    let read = || -> Result<bool, TieredError> {
-        let device = file::open(path, &file::OpenOptions::reading())?;
-        let (found, role) = SetHeader::read(device.as_ref())?;
-        let tier = cenote_tier::device::header::Role::Tier(tier as u8);
-        Ok(found.id == header.id && role == tier)
-    };
-    read().unwrap_or(false)
+    header_of(path)
+        .is_ok_and(|(found, role)| found.id == header.id && role == Role::Tier(tier as u8))
+}
+
+/// Whether a file is a tier of a graph, which would be lost with it. A link is none.
+pub fn is_tier(path: &Path) -> bool {
+    let is_tier = || header_of(path).is_ok_and(|(_, role)| matches!(role, Role::Tier(_)));
+    !path.is_symlink() && is_map(path) && is_tier()
+}
+
+fn header_of(path: &Path) -> Result<(SetHeader, Role), TieredError> {
+    let device = file::open(path, &file::OpenOptions::reading())?;
+    SetHeader::read(device.as_ref())
 }

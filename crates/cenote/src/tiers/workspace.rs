@@ -145,7 +145,7 @@ impl Workspace for TieredWorkspace {
         let map = self.map.output()?;
         let parts = self.tiers.iter().map(NewTier::part);
         let parts = parts.collect::<cenote_import::Result<Vec<_>>>()?;
-        let config = SetConfig { block_bytes: self.block_bytes, ..SetConfig::new(self.id) };
+        let config = SetConfig::new(self.id).block_bytes(self.block_bytes);
         let device = TieredDevice::create(map, parts, &config).map_err(|error| match error {
             TieredError::Device(error) => error.into(),
             other => ImportError::Options(other.to_string()),

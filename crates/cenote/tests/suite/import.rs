@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use cenote::Import;
 use cenote::import::{ImportError, Phase};
+use cenote::{Compact, Error, Import};
 
 fn edges() -> Vec<(u32, u32)> {
     (0..20_000u32).map(|i| (i * 7 % 4999, i * 31 % 5003)).collect()
@@ -36,7 +36,7 @@ fn iterators_slices_and_files_make_one_graph() {
 }
 
 #[test]
-fn closures_hear_of_progress_and_stop_an_import() {
+fn closures_get_progress_and_stop_an_import() {
     let folder = tempfile::tempdir().unwrap();
     let edges = edges();
     let heard = Mutex::new(Vec::new());
@@ -63,6 +63,31 @@ fn errors_name_parameters() {
 }
 
 #[test]
+fn the_memory_that_an_error_names_is_enough_for_rows_and_for_compacting() {
+    let folder = tempfile::tempdir().unwrap();
+    let [graph, out] = ["graph", "out"].map(|name| folder.path().join(name));
+    let edges = edges();
+    for threads in [1, 2, 4] {
+        for memory in [1, 1 << 20, 8 << 20] {
+            let import = |memory: usize| {
+                let import = Import::new().edges(edges.iter().copied());
+                import.threads(threads).memory(memory).overwrite().run(&graph)
+            };
+            if let Err(error) = import(memory) {
+                let ImportError::Memory { needed, .. } = error else { panic!("{error}") };
+                import(needed).unwrap();
+            }
+            let compact = |memory: String| {
+                Compact::new(&graph).out(&out).overwrite().threads(threads).memory(memory).run()
+            };
+            let error = compact(memory.to_string()).unwrap_err();
+            let Error::MemoryBudget { suggested, .. } = error else { panic!("{error}") };
+            compact(format!("{suggested}MiB")).unwrap();
+        }
+    }
+}
+
+#[test]
 fn replacing_a_copied_map_keeps_the_tiers_of_its_graph() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -78,6 +103,10 @@ fn replacing_a_copied_map_keeps_the_tiers_of_its_graph() {
     let tiers = || [names(&path("fast")), names(&path("slow"))].concat();
     let before = tiers();
     assert_eq!(before.len(), 2);
+    for tier in &before {
+        let error = Import::new().slice(&edges).overwrite().run(tier).unwrap_err().to_string();
+        assert!(error.contains("is a tier of a graph"), "{error}");
+    }
     // A copy alone, and one with all that lies beside the graph.
     for with_policy in [false, true] {
         fs::copy(path("g.cenote"), path("copy.cenote")).unwrap();

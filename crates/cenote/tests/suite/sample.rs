@@ -105,7 +105,7 @@ fn samples_are_the_same_for_every_order_codec_budget_and_number_of_threads() {
     let (edges, folder) = (edges(), tempfile::tempdir().unwrap());
     let path = folder.path().join("g.cenote");
     for (directed, replace) in [(false, false), (false, true), (true, false)] {
-        let options = SampleOptions { replace, ..SampleOptions::default() };
+        let options = SampleOptions::default().replace(replace);
         let mut found = None;
         for (order, codec) in ORDERS.iter().flat_map(|order| Codec::ALL.map(|c| (*order, c))) {
             import(&edges, &path, |import| {
@@ -175,7 +175,7 @@ fn weighted_samples_are_the_same_for_every_order() {
         let graph = Graph::open(&path).unwrap();
         let samples = [false, true].map(|replace| {
             let lists = SEEDS.iter().fold(graph.neighbors(), |lists, seed| lists.of(seed));
-            let options = SampleOptions { replace, weighted: true };
+            let options = SampleOptions::default().replace(replace).weighted(true);
             by_id(&lists.sample_with(&[15, 10], 7, options).unwrap())
         });
         assert_eq!(found.get_or_insert_with(|| samples.clone()), &samples, "{order}, {codec:?}");
@@ -214,7 +214,7 @@ fn changed_graphs_give_the_samples_of_compacted_ones() {
             let graph = Graph::open(&path).unwrap();
             graph.compact().out(&compacted).overwrite().memory("64MiB").run().unwrap();
             for replace in [false, true] {
-                let options = SampleOptions { replace, ..SampleOptions::default() };
+                let options = SampleOptions::default().replace(replace);
                 let seeds = ["0", "1", "2", "17", "12", "15000", "30039"];
                 let of = |path| sampled(path, &seeds, options, Direction::Out);
                 assert_eq!(of(&path), of(&compacted), "{order}, {codec:?}, round {round}");

@@ -183,21 +183,25 @@ impl Kind {
     fn source(&self) -> Result<(Box<dyn EdgeSource>, &To)> {
         Ok(match *self {
             Self::Kron { scale, edge_factor, no_permute, random: Random { seed }, ref to } => {
-                let config = KronConfig { scale, edge_factor, permute: !no_permute, seed };
+                let config = KronConfig::default()
+                    .scale(scale)
+                    .edge_factor(edge_factor)
+                    .permute(!no_permute)
+                    .seed(seed);
                 (Box::new(Kron::new(config)?), to)
             }
             Self::Uniform { vertices, edges, random: Random { seed }, ref to } => {
-                (Box::new(Uniform::new(UniformConfig { vertices, edges, seed })?), to)
+                (Box::new(Uniform::new(UniformConfig::new(vertices, edges).seed(seed))?), to)
             }
             Self::Ba { vertices, edges_per_vertex, random: Random { seed }, ref to } => {
-                (Box::new(Ba::new(BaConfig { vertices, edges_per_vertex, seed })?), to)
+                (Box::new(Ba::new(BaConfig::new(vertices, edges_per_vertex).seed(seed))?), to)
             }
             Self::Grid { rows, cols, ref to } => {
-                (Box::new(Grid::new(GridConfig { rows, columns: cols })?), to)
+                (Box::new(Grid::new(GridConfig::new(rows, cols))?), to)
             }
             Self::Smallworld { vertices, neighbors, probability, random, ref to } => {
                 let seed = random.seed;
-                let config = SmallWorldConfig { vertices, neighbors, probability, seed };
+                let config = SmallWorldConfig::new(vertices, neighbors, probability).seed(seed);
                 (Box::new(SmallWorld::new(config)?), to)
             }
         })

@@ -17,6 +17,9 @@ fn closed_standard_output_is_an_error_and_not_a_loss() {
     let message = text(&closed.stderr);
     assert_one_line(&message);
     assert!(message.contains("standard output is closed"), "{message}");
+    let full = shell(">/dev/full");
+    assert_eq!(full.status.code(), Some(2));
+    assert!(text(&full.stderr).contains("cannot write to stdout"), "{}", text(&full.stderr));
     // The same device, opened by the caller in either way.
     for redirection in [">/dev/null", "1<>/dev/null"] {
         assert_eq!(shell(redirection).status.code(), Some(0), "{redirection}");

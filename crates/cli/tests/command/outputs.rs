@@ -23,6 +23,27 @@ fn streams_are_written_to_and_stay_what_they_are() {
 }
 
 #[test]
+fn a_link_to_standard_output_is_not_replaced_where_that_is_a_file() {
+    let bench = bench();
+    let link = bench.path("stdout");
+    std::os::unix::fs::symlink("/proc/self/fd/1", &link).unwrap();
+    let run = |line: &str| {
+        let file = fs::File::create(bench.path("printed")).unwrap();
+        let output = bench.command(line).stdout(file).output().unwrap();
+        (output.status.code(), fs::read_to_string(bench.path("printed")).unwrap())
+    };
+    let (status, printed) = run("run bfs g.cenote --source 0 --out stdout");
+    assert_eq!(status, Some(0), "{printed}");
+    let rows = "vertex,level\n0,0\n1,1\n2,2\n3,3\n";
+    assert!(printed.starts_with(rows) && printed.contains("reached"), "{printed}");
+    for line in ["import edges.txt", "compact g.cenote"] {
+        let (status, printed) = run(&format!("{line} --overwrite --out stdout"));
+        assert_eq!((status, printed.as_str()), (Some(2), ""), "{line}");
+    }
+    assert!(link.is_symlink());
+}
+
+#[test]
 fn a_file_of_sources_is_not_replaced_by_the_answer() {
     let bench = bench();
     fs::write(bench.path("f.csv"), "0\n").unwrap();

@@ -99,7 +99,7 @@ fn the_published_costs_of_ace_are_met_on_an_ideal_device() {
 }
 
 #[test]
-fn who_only_reads_gains_nothing() {
+fn a_load_of_reads_alone_gains_nothing() {
     let bench = Bench::new();
     let args = format!("--workload ms --policy all --read-share 100% --device sim:p4510 {SMALL}");
     for row in rows(&bench, &args) {

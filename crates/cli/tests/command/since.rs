@@ -111,7 +111,7 @@ fn components_go_on_from_a_file() {
 }
 
 #[test]
-fn without_the_state_of_the_answer_everything_is_computed_and_the_reason_told() {
+fn without_the_state_of_the_answer_everything_is_computed_and_the_reason_reported() {
     let bench = Bench::new();
     std::fs::write(bench.path("edges.txt"), "1 2\n3 4\n5 6\n").unwrap();
     bench.succeed("import edges.txt --out g.cenote");

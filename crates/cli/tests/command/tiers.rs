@@ -205,7 +205,7 @@ fn what_was_learned_may_be_lost() {
 }
 
 #[test]
-fn one_process_moves_pages_and_nobody_reads_meanwhile() {
+fn one_process_moves_pages_and_no_other_reads_meanwhile() {
     let bench = tiered("--tier-policy tlru");
     let lock = File::open(bench.path("graph.cenote")).unwrap();
     lock.lock().unwrap();

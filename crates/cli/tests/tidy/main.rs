@@ -3,6 +3,7 @@
 //! - [`archives`]: what is published is complete
 //! - [`arrows`]: which room may use which, and that every dependency has its reason
 //! - [`circles`]: files of a crate do not import each other
+//! - [`configs`]: public configurations can get new fields
 //! - [`source`]: sizes of files, lines and functions; words and paths that have no place
 //! - [`links`]: documents point at files that exist
 //!
@@ -14,6 +15,7 @@
 mod archives;
 mod arrows;
 mod circles;
+mod configs;
 mod links;
 mod source;
 

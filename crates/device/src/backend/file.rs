@@ -19,7 +19,7 @@ use super::uring::{self, UringQueue};
 use super::{Target, check_depth};
 use crate::clock::{Clock, RealClock};
 use crate::error::{DeviceError, Result};
-use crate::{Device, Queue, QueueConfig};
+use crate::{Device, Queue, QueueConfig, setters};
 
 /// Alignment where the kernel does not report one.
 const BLOCK_BYTES_UNKNOWN: usize = 4096;
@@ -29,6 +29,7 @@ pub const IO_URING_SWITCH: &str = "CENOTE_IO_URING";
 
 /// How a device is opened.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct OpenOptions {
     /// Open for reading only; writes then fail with `EBADF`.
     pub read_only: bool,
@@ -57,6 +58,8 @@ impl OpenOptions {
     pub fn creating() -> Self {
         Self { create: true, ..Self::default() }
     }
+
+    setters! { read_only: bool, create: bool, direct: bool, backend: BackendChoice }
 }
 
 /// The backend that moves the bytes.

@@ -3,10 +3,12 @@
 use super::data::{DEPTHS, SIZES};
 use crate::model::knee;
 use crate::op::Op;
+use crate::setters;
 
 /// What a sweep measures. The defaults of [`full`](Self::full) and [`quick`](Self::quick) suit
 /// every drive; tests and experiments narrow them.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ProfileConfig {
     /// Request sizes, ascending, multiples of the device's block size.
     pub sizes: Vec<u64>,
@@ -65,6 +67,20 @@ impl ProfileConfig {
             quick: true,
             ..Self::full()
         }
+    }
+
+    setters! {
+        sizes: Vec<u64>,
+        depths: Vec<u32>,
+        depths_sequential: Vec<u32>,
+        ops: Vec<Op>,
+        cell_seconds: f64,
+        repetitions: u32,
+        refinements: u32,
+        warm_up_seconds: f64,
+        seconds_max: f64,
+        saturation_share: f64,
+        seed: u64,
     }
 
     /// Deepest queue and largest request of the sweep.

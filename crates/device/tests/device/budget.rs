@@ -366,7 +366,7 @@ fn time_waited_is_reported_in_virtual_time() {
 fn ample_budget_changes_neither_order_nor_time() {
     let run = |wrap: bool| {
         let faults = FaultPlan::seeded(7).with(When::ReadChance(0.1), Effect::Errno(libc::EIO));
-        let config = SimConfig { jitter: 0.5, faults, ..SimConfig::timing_only(ideal_model()) };
+        let config = SimConfig::timing_only(ideal_model()).jitter(0.5).faults(faults);
         let inner = Arc::new(SimDevice::new(config));
         inner.set_len(64 * BLOCK as u64).unwrap();
         let budget = IoBudget::new(64, 64);

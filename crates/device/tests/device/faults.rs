@@ -344,11 +344,8 @@ fn operations_are_counted_so_that_a_job_can_be_cut_at_each() {
 
 #[test]
 fn full_cache_makes_its_oldest_writes_durable() {
-    let config = SimConfig {
-        cache_bytes: 8 * BLOCK as u64,
-        faults: plan_of(Unsynced::Lost),
-        ..SimConfig::new(ideal_model())
-    };
+    let config =
+        SimConfig::new(ideal_model()).cache_bytes(8 * BLOCK as u64).faults(plan_of(Unsynced::Lost));
     let device = SimDevice::new(config);
     for block in 0..100 {
         write_pattern(&device, block, block * BLOCK as u64, BLOCK);

@@ -111,7 +111,7 @@ fn threads_serve(log: &Log) -> String {
         write_pattern(&*device, 1, 0, 4 * BLOCK);
         assert_pattern(&read(&*device, 0, 4 * BLOCK), 1, name);
     }
-    let options = OpenOptions { backend: BackendChoice::Uring, ..OpenOptions::reading() };
+    let options = OpenOptions::reading().backend(BackendChoice::Uring);
     let error = file::open(&directory.path().join("one"), &options).unwrap_err().to_string();
     assert!(error.contains("cannot open an io_uring queue on: io_uring is"), "{error}");
     log.warning()

@@ -140,8 +140,7 @@ fn large_request_among_small_ones_does_not_wait_as_if_all_were_large() {
 
 /// The order of completions and the time at the end.
 fn run(seed: u64, jitter: f64) -> (Vec<u64>, u64) {
-    let config =
-        SimConfig { jitter, faults: FaultPlan::seeded(seed), ..SimConfig::new(ideal_model()) };
+    let config = SimConfig::new(ideal_model()).jitter(jitter).faults(FaultPlan::seeded(seed));
     let device = SimDevice::new(config);
     let mut queue = device.queue(&QueueConfig::with_depth(32)).unwrap();
     let mut order = Vec::new();

@@ -283,7 +283,7 @@ fn writing_through_a_read_only_device_fails() {
     let path = directory.path().join("file");
     std::fs::write(&path, [7; BLOCK]).unwrap();
     for backend in [BackendChoice::Auto, BackendChoice::Threads] {
-        let options = OpenOptions { backend, ..OpenOptions::reading() };
+        let options = OpenOptions::reading().backend(backend);
         let device = file::open(&path, &options).unwrap();
         assert_eq!(read(&*device, 0, BLOCK), [7; BLOCK]);
         let error = write_all(&*device, 0, BLOCK, pattern(1, BLOCK)).unwrap_err().to_string();
@@ -297,7 +297,7 @@ fn file_without_a_name_is_a_device() {
     let directory = directory();
     for backend in [BackendChoice::Auto, BackendChoice::Threads] {
         let file = tempfile::tempfile_in(directory.path()).unwrap();
-        let options = OpenOptions { backend, ..OpenOptions::default() };
+        let options = OpenOptions::default().backend(backend);
         let device = file::from_file(file, "spill", &options).unwrap();
         assert_eq!(device.name(), "spill");
         write_pattern(&*device, 9, 0, 2 * BLOCK);
@@ -367,7 +367,7 @@ fn block_device_of_512_and_4096_byte_sectors() {
         let path = String::from_utf8(made.stdout).unwrap().trim().to_owned();
         let outcome = catch_unwind(|| {
             for backend in [BackendChoice::Auto, BackendChoice::Threads] {
-                let options = OpenOptions { backend, ..OpenOptions::default() };
+                let options = OpenOptions::default().backend(backend);
                 let device = file::open(path.as_ref(), &options).unwrap();
                 assert_eq!(device.block_bytes(), sector);
                 assert_eq!(device.len_bytes().unwrap(), 1 << 20);
@@ -426,7 +426,7 @@ fn short_reads_in_the_middle_of_a_file_are_resumed() {
         return;
     }
     for backend in [BackendChoice::Auto, BackendChoice::Threads] {
-        let options = OpenOptions { backend, ..OpenOptions::reading() };
+        let options = OpenOptions::reading().backend(backend);
         let device = file::open(PATH.as_ref(), &options).unwrap();
         assert_eq!(device.block_bytes(), 1);
         let name = device.backend();

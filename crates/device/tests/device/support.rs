@@ -27,7 +27,7 @@ pub fn directory() -> tempfile::TempDir {
 
 /// Opens a new file, or says why that backend cannot be tested here.
 pub fn open(path: PathBuf, backend: BackendChoice, direct: bool) -> Option<Arc<dyn Device>> {
-    let options = OpenOptions { backend, direct, ..OpenOptions::creating() };
+    let options = OpenOptions::creating().backend(backend).direct(direct);
     if backend == BackendChoice::Uring
         && let Some(reason) = file::uring_refusal()
     {
@@ -39,7 +39,7 @@ pub fn open(path: PathBuf, backend: BackendChoice, direct: bool) -> Option<Arc<d
 
 /// A simulated device: reads take 100 us, writes 200 us, 4 of each at once.
 pub fn sim(faults: FaultPlan) -> SimDevice {
-    SimDevice::new(SimConfig { faults, ..SimConfig::new(ideal_model()) })
+    SimDevice::new(SimConfig::new(ideal_model()).faults(faults))
 }
 
 pub fn ideal_model() -> DeviceModel {
@@ -67,7 +67,7 @@ impl Devices {
             .into_iter()
             .filter_map(|(name, backend, direct)| Some((name, open(path(name), backend, direct)?)))
             .collect();
-        let jittery = SimConfig { jitter: 0.8, ..SimConfig::new(ideal_model()) };
+        let jittery = SimConfig::new(ideal_model()).jitter(0.8);
         list.push(("sim", Arc::new(SimDevice::new(SimConfig::new(ideal_model())))));
         list.push(("sim with jitter", Arc::new(SimDevice::new(jittery))));
         let inner = open(path("wrapped"), BackendChoice::Auto, true).unwrap();

@@ -80,8 +80,8 @@ proptest! {
             .with(When::WriteChance(0.1), Effect::LostWrite)
             .with(When::WriteChance(0.1), Effect::TornWrite)
             .with(When::Operation(cut), Effect::PowerCut);
-        let config = SimConfig { jitter, faults, ..SimConfig::new(model) };
-        let forgetful = SimConfig { medium: MediumKind::Forgotten, ..config.clone() };
+        let config = SimConfig::new(model).jitter(jitter).faults(faults);
+        let forgetful = config.clone().medium(MediumKind::Forgotten);
         prop_assert_eq!(run(config, &steps), run(forgetful, &steps));
     }
 }
@@ -106,7 +106,7 @@ fn reads_give_zeros_and_only_the_length_is_known() {
 fn planned_faults_meet_the_same_operations() {
     let faults = FaultPlan { flipped_bits: vec![(100, 2)], ..FaultPlan::none() }
         .with(When::Write(1), Effect::Errno(libc::EIO));
-    let device = SimDevice::new(SimConfig { faults, ..SimConfig::timing_only(ideal_model()) });
+    let device = SimDevice::new(SimConfig::timing_only(ideal_model()).faults(faults));
     assert_eq!(errno(&one(&device, Op::Write, 0, pattern(1, BLOCK))), None);
     assert_eq!(errno(&one(&device, Op::Write, 0, pattern(1, BLOCK))), Some(libc::EIO));
     let found = read(&device, 0, BLOCK);

@@ -121,6 +121,7 @@ impl Import<'_> {
         let ranks = ids + writer + 2 * placed + stored;
         let order =
             ids + order::memory(config.order, vertices_usize, keys * 5 + vertices_usize * 16);
-        [gather, partition, sort, hubs, ranks, order].into_iter().max().unwrap_or(0)
+        let most = [gather, partition, sort, hubs, ranks, order].into_iter().max().unwrap_or(0);
+        most + self.streams_bytes
     }
 }

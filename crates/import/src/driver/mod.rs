@@ -68,6 +68,8 @@ pub(super) fn run(given: &Run<'_>) -> Result<ImportReport> {
     }
     let unchanged = &Unchanged::new(inputs);
     let copies = &Copies::new(inputs, workspace, config)?;
+    let rows = inputs.iter().filter(|input| !matches!(input, Input::File(_))).count();
+    let streams_bytes = copies.memory() + rows * STREAM_MEMORY;
     let import = Import {
         inputs,
         workspace,
@@ -75,6 +77,7 @@ pub(super) fn run(given: &Run<'_>) -> Result<ImportReport> {
         progress,
         budget,
         copies,
+        streams_bytes,
         unchanged,
         meter,
         known,
@@ -84,9 +87,8 @@ pub(super) fn run(given: &Run<'_>) -> Result<ImportReport> {
     let run = || {
         let held_bytes = stored.map_or(0, |stored| stored.held_bytes);
         let _stored = budget.hold(held_bytes, "the stored graph")?;
-        let rows = inputs.iter().filter(|input| !matches!(input, Input::File(_))).count();
-        let bytes = copies.memory() + rows * STREAM_MEMORY;
-        let _memory = budget.hold(bytes, "copies of inputs that can be read only once")?;
+        let copies = "copies of inputs that can be read only once";
+        let _memory = budget.hold(streams_bytes, copies)?;
         import.run()
     };
     let mut report = run().map_err(|error| import.with_sufficient_memory(error))?;
@@ -197,6 +199,8 @@ pub(super) struct Import<'a> {
     pub(super) progress: &'a dyn Progress,
     pub(super) budget: &'a Budget,
     pub(super) copies: &'a dyn OpenCopies,
+    /// Memory of copies and of inputs that are no files, during the whole import.
+    pub(super) streams_bytes: usize,
     pub(super) unchanged: &'a Unchanged<'a>,
     pub(super) meter: &'a Meter,
     pub(super) known: &'a OnceLock<Known>,

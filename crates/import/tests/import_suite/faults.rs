@@ -39,7 +39,7 @@ impl Simulated {
 
     fn device(faults: FaultPlan) -> Arc<SimDevice> {
         let model = Preset::all()[0].model();
-        Arc::new(SimDevice::new(SimConfig { faults, ..SimConfig::new(model) }))
+        Arc::new(SimDevice::new(SimConfig::new(model).faults(faults)))
     }
 
     fn output(&self) -> Arc<SimDevice> {

@@ -202,7 +202,7 @@ impl Handle {
         // SAFETY: a free frame is latched exclusively, and `enter` leaves it so.
         unsafe { self.pool.frames.bytes_mut(frame) }.copy_from_slice(bytes);
         self.pool.admit(frame, page, Entrance::Cold);
-        self.pool.frames.frame(frame).latch.release_exclusive();
+        self.pool.frames.frame(frame).latch.unlock_exclusive();
         true
     }
 
@@ -320,13 +320,13 @@ impl Handle {
     #[inline]
     fn share_if_holds(&self, frame: FrameId, page: PageId) -> bool {
         let latch = &self.pool.frames.frame(frame).latch;
-        if !latch.try_share() {
+        if !latch.try_lock_shared() {
             return false;
         }
         if self.pool.frames.holds(frame, page) {
             return true;
         }
-        latch.release_shared();
+        latch.unlock_shared();
         false
     }
 
@@ -398,8 +398,8 @@ impl Handle {
         let Some(frame) = self.pool.table.find(&self.pool.frames, page) else { return Ok(None) };
         let latch = &self.pool.frames.frame(frame).latch;
         let at_once = match access {
-            Access::Read => latch.try_share(),
-            Access::Write => latch.try_exclude(),
+            Access::Read => latch.try_lock_shared(),
+            Access::Write => latch.try_lock_exclusive(),
         };
         if !at_once {
             self.transfer.borrow_mut().finish_reads(&self.pool)?;
@@ -412,8 +412,8 @@ impl Handle {
             return Ok(Some(frame));
         }
         match access {
-            Access::Read => latch.release_shared(),
-            Access::Write => latch.release_exclusive(),
+            Access::Read => latch.unlock_shared(),
+            Access::Write => latch.unlock_exclusive(),
         }
         Ok(None)
     }
@@ -428,8 +428,8 @@ impl Handle {
             let slice_ms = LATCH_SLICE_MS.min(patience_ms - waited_ms);
             let slice = Duration::from_millis(slice_ms);
             let latched = match access {
-                Access::Read => latch.share_within(slice),
-                Access::Write => latch.exclude_within(slice),
+                Access::Read => latch.try_lock_shared_for(slice),
+                Access::Write => latch.try_lock_exclusive_for(slice),
             };
             if latched {
                 return Ok(true);
@@ -522,7 +522,7 @@ impl Drop for Handle {
         }
         for (_, arrived) in transfer.arrived.drain(..) {
             if let Ok(frame) = arrived {
-                self.pool.frames.frame(frame).latch.release_shared();
+                self.pool.frames.frame(frame).latch.unlock_shared();
             }
         }
         self.pool.retire(&self.hits);

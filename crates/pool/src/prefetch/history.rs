@@ -181,12 +181,12 @@ mod tests {
         out
     }
 
-    /// Has `page` followed by `successor`, `times` times.
+    /// Requests `page` and then `successor`, `times` times.
     fn follow(history: &mut History, page: PageId, successor: PageId, times: u32) {
         for _ in 0..times {
             history.requested(7, page, Lookup::Hit);
             history.requested(7, successor, Lookup::Miss);
-            // A stranger under the same number forgets the previous page.
+            // Another stream of the same number replaces the previous page.
             history.requested(7 + STREAMS_MAX as u64, 0, Lookup::Miss);
         }
     }

@@ -168,9 +168,9 @@ mod tests {
         let mut tap = Tap::default();
         (0..4).for_each(|page| drop(miss(&mut tap, page, 1)));
         for round in 0..50 {
-            // Just too few strangers to push the stream out between two of its requests.
-            for stranger in 0..STREAMS_MAX as u64 - 1 {
-                miss(&mut tap, 1_000_000 + round * 10_000 + stranger * 3, 1);
+            // Just too few other streams to replace this one between two of its requests.
+            for other in 0..STREAMS_MAX as u64 - 1 {
+                miss(&mut tap, 1_000_000 + round * 10_000 + other * 3, 1);
             }
             assert_eq!(miss(&mut tap, 4 + round, 1), [5 + round], "lost in round {round}");
         }

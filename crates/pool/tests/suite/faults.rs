@@ -153,7 +153,7 @@ fn threads_that_wait_for_a_page_whose_read_fails_read_it_themselves() {
         }
         Ok(())
     });
-    let config = PoolConfig { patience_ms: 10_000, ..config(4, Writer::Classical) };
+    let config = config(4, Writer::Classical).patience_ms(10_000);
     let pool = Pool::new(device, config).unwrap();
     let started = Instant::now();
     std::thread::scope(|scope| {
@@ -198,12 +198,12 @@ fn a_changed_bit_is_an_error_that_names_the_page() {
 }
 
 #[test]
-fn prefetched_pages_that_cannot_be_read_disturb_nobody() {
+fn prefetched_pages_that_cannot_be_read_disturb_no_request() {
     let mut failed = 0;
     for end in 12..20 {
         // Reads from here on fail; only the prefetcher tries them.
         let plan = FaultPlan::seeded(1).with(When::ReadIn(bytes_of(end).0, u64::MAX), EIO);
-        let tap = PoolConfig { prefetch: PrefetchKind::Tap, ..config(8, Writer::Ace { batch: 4 }) };
+        let tap = config(8, Writer::Ace { batch: 4 }).prefetch(PrefetchKind::Tap);
         let pool = pool(&sim(PAGES, plan), tap);
         let handle = pool.handle();
         for page in 0..end {
@@ -300,7 +300,7 @@ fn threads_that_pin_more_than_the_frames_end_with_errors_and_not_in_a_deadlock()
 
 #[test]
 fn endless_patience_is_no_overflow() {
-    let patient = PoolConfig { patience_ms: u64::MAX, ..config(2, Writer::Classical) };
+    let patient = config(2, Writer::Classical).patience_ms(u64::MAX);
     let pool = pool(&sim(PAGES, FaultPlan::none()), patient);
     let barrier = std::sync::Barrier::new(2);
     std::thread::scope(|scope| {
@@ -328,7 +328,7 @@ fn endless_patience_is_no_overflow() {
 }
 
 #[test]
-fn a_thread_that_waits_for_itself_hears_of_it() {
+fn a_thread_that_waits_for_itself_gets_an_error() {
     let pool = pool(&sim(PAGES, FaultPlan::none()), config(4, Writer::Classical));
     let handle = pool.handle();
     let mut guard = handle.pin_mut(3).unwrap();
@@ -370,7 +370,7 @@ fn a_flush_that_gives_up_leaves_no_write_behind() {
 /// Thread A asked for page 9 and flushes; B holds page 2, which A waits for, and waits for 9.
 #[test]
 fn a_flush_ends_the_reads_that_others_may_wait_for() {
-    let quick = PoolConfig { patience_ms: 3_000, ..config(8, Writer::Classical) };
+    let quick = config(8, Writer::Classical).patience_ms(3_000);
     let pool = pool(&sim(PAGES, FaultPlan::none()), quick);
     bump(&pool.handle(), 2).unwrap();
     let barrier = std::sync::Barrier::new(2);
@@ -410,7 +410,7 @@ fn a_new_page_far_behind_the_end_is_an_error_and_the_file_stays() {
     let path = directory.path().join("pages");
     std::fs::write(&path, crate::support::first_contents(4, 4096)).unwrap();
     let device = file::open(&path, &OpenOptions::default()).unwrap();
-    let pages = PoolConfig { page_bytes: 4096, ..config(4, Writer::Classical) };
+    let pages = config(4, Writer::Classical).page_bytes(4096);
     let pool = Pool::new(device, pages).unwrap();
     let handle = pool.handle();
     for page in [u64::MAX, u64::MAX - 1, u64::MAX / 4096] {
@@ -429,19 +429,19 @@ fn a_new_page_far_behind_the_end_is_an_error_and_the_file_stays() {
 fn configurations_that_cannot_work_are_errors() {
     let good = config(4, Writer::Ace { batch: 4 });
     let bad: Vec<(&str, PoolConfig)> = vec![
-        ("no frames", PoolConfig { frames: 0, ..good.clone() }),
-        ("frames beyond count", PoolConfig { frames: usize::MAX, ..good.clone() }),
-        ("u32 frames", PoolConfig { frames: u32::MAX as usize, ..good.clone() }),
-        ("tiny pages", PoolConfig { page_bytes: 256, ..good.clone() }),
-        ("odd pages", PoolConfig { page_bytes: 1000, ..good.clone() }),
-        ("endless pages", PoolConfig { page_bytes: 1 << 62, ..good.clone() }),
-        ("no batch", PoolConfig { writer: Writer::Ace { batch: 0 }, ..good.clone() }),
-        ("no cleaner batch", PoolConfig { writer: Writer::Cleaner { batch: 0 }, ..good.clone() }),
-        ("endless batch", PoolConfig { writer: Writer::Ace { batch: usize::MAX }, ..good.clone() }),
-        ("no depth", PoolConfig { read_depth: 0, ..good.clone() }),
-        ("endless depth", PoolConfig { read_depth: usize::MAX, ..good.clone() }),
-        ("no eviction", PoolConfig { evict_batch: 0, ..good.clone() }),
-        ("endless eviction", PoolConfig { evict_batch: usize::MAX, ..good.clone() }),
+        ("no frames", good.clone().frames(0)),
+        ("frames beyond count", good.clone().frames(usize::MAX)),
+        ("u32 frames", good.clone().frames(u32::MAX as usize)),
+        ("tiny pages", good.clone().page_bytes(256)),
+        ("odd pages", good.clone().page_bytes(1000)),
+        ("endless pages", good.clone().page_bytes(1 << 62)),
+        ("no batch", good.clone().writer(Writer::Ace { batch: 0 })),
+        ("no cleaner batch", good.clone().writer(Writer::Cleaner { batch: 0 })),
+        ("endless batch", good.clone().writer(Writer::Ace { batch: usize::MAX })),
+        ("no depth", good.clone().read_depth(0)),
+        ("endless depth", good.clone().read_depth(usize::MAX)),
+        ("no eviction", good.clone().evict_batch(0)),
+        ("endless eviction", good.clone().evict_batch(usize::MAX)),
     ];
     for (name, config) in bad {
         let pool = Pool::new(sim(PAGES, FaultPlan::none()) as Arc<dyn Device>, config);
@@ -457,7 +457,7 @@ fn a_cleaner_cleans_with_any_policy_and_batch() {
         for batch in [1, 2, 3, 16] {
             for writer in [Writer::Cleaner { batch }, Writer::AceBackground { batch }] {
                 let device = sim(PAGES, FaultPlan::seeded(1).with(When::Write(0), EIO));
-                let pool = pool(&device, PoolConfig { policy, ..config(8, writer) });
+                let pool = pool(&device, config(8, writer).policy(policy));
                 let handle = pool.handle();
                 let mut cleaner = cenote_pool::Cleaner::new(&pool).unwrap();
                 assert_eq!(cleaner.step().unwrap(), 0, "nothing is dirty");
@@ -497,7 +497,7 @@ fn whichever_operation_fails_every_page_is_right_or_reported() {
 
 /// Returns its operations: those at which it can be met by a fault.
 fn run_with_a_fault(device: &Arc<SimDevice>, writer: Writer, prefetch: PrefetchKind) -> u64 {
-    let pool = pool(device, PoolConfig { prefetch, ..config(6, writer) });
+    let pool = pool(device, config(6, writer).prefetch(prefetch));
     let handle = pool.handle();
     let mut random = Random::new(7);
     let mut versions = [0; PAGES as usize];

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crate::support::hooked::{Door, Hooked};
 use crate::support::{WRITERS, bump, config, sim, version_of};
 use cenote_device::backend::sim::FaultPlan;
+use cenote_pool::Pool;
 use cenote_pool::policy::PolicyKind;
-use cenote_pool::{Pool, PoolConfig};
 
 /// A device that stands still at the given door while its gate is closed.
 struct Gate {
@@ -35,7 +35,7 @@ fn hits_go_on_while(at: fn(Door) -> bool) {
     for policy in PolicyKind::ALL {
         for writer in WRITERS {
             let (gate, device) = gated(at);
-            let config = PoolConfig { policy, ..config(16, writer) };
+            let config = config(16, writer).policy(policy);
             let pool = Pool::new(device, config).unwrap();
             let handle = pool.handle();
             for page in 0..16 {

@@ -29,13 +29,13 @@ struct Promise {
 
 fn device(plan: FaultPlan) -> Arc<SimDevice> {
     use cenote_device::backend::sim::SimConfig;
-    let config = SimConfig { jitter: 0.5, faults: plan, ..SimConfig::new(crate::support::model()) };
+    let config = SimConfig::new(crate::support::model()).jitter(0.5).faults(plan);
     Arc::new(SimDevice::with_contents(config, &first_contents(PAGES, TEAR_BYTES)))
 }
 
 fn pool_config(writer: Writer) -> PoolConfig {
     let page_bytes = TEAR_BYTES;
-    PoolConfig { page_bytes, prefetch: PrefetchKind::Both, ..config(8, writer) }
+    config(8, writer).page_bytes(page_bytes).prefetch(PrefetchKind::Both)
 }
 
 /// Changes pages, appends some, syncs now and then, until it is through or the power fails.

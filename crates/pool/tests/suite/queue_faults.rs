@@ -10,7 +10,7 @@ use crate::support::{
 use cenote_device::Device;
 use cenote_device::backend::sim::FaultPlan;
 use cenote_pool::prefetch::PrefetchKind;
-use cenote_pool::{Pool, PoolConfig, Writer};
+use cenote_pool::{Pool, Writer};
 
 const PAGES: u64 = 40;
 
@@ -20,8 +20,7 @@ fn asks_pins_and_prefetches_together_fit_the_queue() {
     for writer in WRITERS {
         for prefetch in PrefetchKind::ALL {
             let device = sim(400, FaultPlan::none());
-            let deep =
-                PoolConfig { prefetch, evict_batch: 16, read_depth: 2, ..config(200, writer) };
+            let deep = config(200, writer).prefetch(prefetch).evict_batch(16).read_depth(2);
             let pool = pool(&device, deep);
             let handle = pool.handle();
             for page in (0..400).step_by(3) {
@@ -39,7 +38,7 @@ fn asks_pins_and_prefetches_together_fit_the_queue() {
 #[test]
 fn a_handle_that_goes_with_asks_on_their_way_leaves_nothing_latched() {
     for prefetch in PrefetchKind::ALL {
-        let with = PoolConfig { prefetch, ..config(8, Writer::Ace { batch: 4 }) };
+        let with = config(8, Writer::Ace { batch: 4 }).prefetch(prefetch);
         let pool = pool(&sim(PAGES, FaultPlan::none()), with);
         for round in 0..5 {
             let handle = pool.handle();
@@ -71,7 +70,7 @@ fn a_queue_that_breaks_for_a_while_leaves_no_latch_and_loses_nothing() {
                 count.store(before.wrapping_sub(1), Ordering::Release);
                 if before == 0 { Err(device_fault()) } else { Ok(()) }
             });
-            let tap = PoolConfig { prefetch: PrefetchKind::Tap, ..config(8, writer) };
+            let tap = config(8, writer).prefetch(PrefetchKind::Tap);
             let pool = Pool::new(hooked, tap).unwrap();
             let handle = pool.handle();
             broken.store(door, Ordering::Release);
@@ -117,8 +116,8 @@ fn a_queue_that_stays_broken_fails_every_read_and_then_heals() {
                     Ok(())
                 }
             });
-            let with = PoolConfig { prefetch, ..config(8, Writer::Ace { batch: 4 }) };
-            let handle = Pool::new(hooked, PoolConfig { evict_batch: 1, ..with }).unwrap().handle();
+            let with = config(8, Writer::Ace { batch: 4 }).prefetch(prefetch);
+            let handle = Pool::new(hooked, with.evict_batch(1)).unwrap().handle();
             broken.store(true, Ordering::Release);
             for page in (0..PAGES).step_by(2) {
                 assert!(handle.pin(page).is_err(), "{prefetch}: page {page}");

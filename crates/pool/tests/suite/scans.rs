@@ -10,7 +10,7 @@ use crate::support::{PAGE_BYTES, bump, config, sim, version_of};
 use cenote_device::backend::sim::{Effect, FaultPlan, When};
 use cenote_device::plan::Planner;
 use cenote_device::profile::Profile;
-use cenote_pool::{Pool, PoolConfig, PoolError, Writer, scan};
+use cenote_pool::{Pool, PoolError, Writer, scan};
 
 const PAGES: u64 = 40;
 
@@ -21,7 +21,7 @@ fn planner() -> Planner {
 /// Page 5 is dirty and held by a writer while a pass comes by: the device's copy is old.
 #[test]
 fn a_pass_waits_for_a_page_that_is_being_changed() {
-    let slow = PoolConfig { patience_ms: 5_000, ..config(8, Writer::Classical) };
+    let slow = config(8, Writer::Classical).patience_ms(5_000);
     let pool = Pool::new(sim(PAGES, FaultPlan::none()), slow).unwrap();
     let planner = planner();
     let handle = pool.handle();

@@ -186,7 +186,7 @@ fn matrix() -> impl Iterator<Item = (PolicyKind, Writer, PrefetchKind)> {
 }
 
 fn stress_config(policy: PolicyKind, writer: Writer, prefetch: PrefetchKind) -> PoolConfig {
-    PoolConfig { policy, prefetch, patience_ms: 10_000, ..config(FRAMES, writer) }
+    config(FRAMES, writer).policy(policy).prefetch(prefetch).patience_ms(10_000)
 }
 
 /// Sleeps or yields now and then, so that the simulator's requests are really in flight while
@@ -228,7 +228,7 @@ fn every_read_sees_the_last_write_on_a_file() {
         let page_bytes = 8 * PAGE_BYTES;
         std::fs::write(&path, first_contents(PAGES, page_bytes)).unwrap();
         let device = file::open(&path, &OpenOptions::default()).unwrap();
-        let config = PoolConfig { page_bytes, ..stress_config(policy, writer, prefetch) };
+        let config = stress_config(policy, writer, prefetch).page_bytes(page_bytes);
         crowd(device, config, seed, ops);
     }
 }

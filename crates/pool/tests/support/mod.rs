@@ -12,7 +12,6 @@ use cenote_device::model::{DeviceModel, Pio};
 use cenote_device::{Device, DeviceError};
 use cenote_pool::check::Crc32cTrailer;
 use cenote_pool::policy::PolicyKind;
-use cenote_pool::prefetch::PrefetchKind;
 use cenote_pool::{Handle, PageId, Pool, PoolConfig, Writer};
 
 /// The smallest page: moves fast.
@@ -36,7 +35,7 @@ pub fn model() -> DeviceModel {
 
 /// A simulated device that durably holds version 0 of `pages` pages.
 pub fn sim(pages: u64, faults: FaultPlan) -> Arc<SimDevice> {
-    let config = SimConfig { jitter: 0.5, faults, ..SimConfig::new(model()) };
+    let config = SimConfig::new(model()).jitter(0.5).faults(faults);
     Arc::new(SimDevice::with_contents(config, &first_contents(pages, PAGE_BYTES)))
 }
 
@@ -47,17 +46,13 @@ pub fn first_contents(pages: u64, page_bytes: usize) -> Vec<u8> {
 
 /// A small pool with checked pages and short patience.
 pub fn config(frames: usize, writer: Writer) -> PoolConfig {
-    PoolConfig {
-        page_bytes: PAGE_BYTES,
-        frames,
-        policy: PolicyKind::Lru,
-        writer,
-        prefetch: PrefetchKind::None,
-        evict_batch: 4,
-        read_depth: 4,
-        check: Some(Arc::new(Crc32cTrailer)),
-        patience_ms: 200,
-    }
+    PoolConfig::classical(PAGE_BYTES, frames)
+        .policy(PolicyKind::Lru)
+        .writer(writer)
+        .evict_batch(4)
+        .read_depth(4)
+        .check(Some(Arc::new(Crc32cTrailer)))
+        .patience_ms(200)
 }
 
 /// A page as it shall be: its number, its version, and filler derived from both.

@@ -226,7 +226,12 @@ impl Load {
             LoadKind::Mu => mix(MixConfig::mu),
             LoadKind::Zipf => {
                 let (skew, read_share) = (config.skew, config.read_share.unwrap_or(0.5));
-                let zipf = ZipfConfig { pages, ops, skew, read_share, scramble: true, seed };
+                let zipf = ZipfConfig::default()
+                    .pages(pages)
+                    .ops(ops)
+                    .skew(skew)
+                    .read_share(read_share)
+                    .seed(seed);
                 Ok(Box::new(Zipf::new(zipf)?))
             }
             LoadKind::Tpcc(only) => self.open_tpcc(*only),

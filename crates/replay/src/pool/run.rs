@@ -175,14 +175,12 @@ pub(crate) fn run(
 
 fn pool_config(target: &Target, combination: Combination, setting: &Setting) -> PoolConfig {
     let k_r = target.model.channels(Op::Read, setting.page_bytes as u64) as usize;
-    PoolConfig {
-        policy: combination.policy,
-        writer: setting.writer(combination.writer),
-        prefetch: combination.prefetch,
-        evict_batch: setting.n_e,
-        read_depth: k_r,
-        ..PoolConfig::ace(setting.page_bytes, setting.frames, &target.model)
-    }
+    PoolConfig::ace(setting.page_bytes, setting.frames, &target.model)
+        .policy(combination.policy)
+        .writer(setting.writer(combination.writer))
+        .prefetch(combination.prefetch)
+        .evict_batch(setting.n_e)
+        .read_depth(k_r)
 }
 
 /// The load, shared by the threads that replay it.

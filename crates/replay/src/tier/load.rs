@@ -105,22 +105,21 @@ impl TierLoad {
         let config = &self.config;
         let phases = PhasesConfig::named(&self.name, self.sizes.pages, self.ops, config.seed)?;
         let read_share = config.read_share.unwrap_or(phases.read_share);
-        Ok(Phases::new(PhasesConfig { read_share, ..phases })?)
+        Ok(Phases::new(phases.read_share(read_share))?)
     }
 
     fn drift(&self) -> Result<Drift> {
         let config = &self.config;
         let is_uniform = self.kind == TierLoadKind::Uniform;
-        let zipf = ZipfConfig {
-            pages: self.sizes.pages,
-            ops: self.ops,
-            skew: if is_uniform { 0.0 } else { config.skew },
-            read_share: config.read_share.unwrap_or(0.5),
-            scramble: false,
-            seed: config.seed,
-        };
+        let zipf = ZipfConfig::default()
+            .pages(self.sizes.pages)
+            .ops(self.ops)
+            .skew(if is_uniform { 0.0 } else { config.skew })
+            .read_share(config.read_share.unwrap_or(0.5))
+            .scramble(false)
+            .seed(config.seed);
         let drift = if is_uniform { 0.0 } else { config.drift };
-        Ok(Drift::new(DriftConfig { name: self.name.clone(), zipf, drift })?)
+        Ok(Drift::new(DriftConfig::new(&self.name, zipf, drift))?)
     }
 
     /// Calls `each` with the accesses until it returns false.

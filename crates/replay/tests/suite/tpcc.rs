@@ -8,7 +8,7 @@ use cenote_replay::load::tpcc::{
 use cenote_workload::page::{PageLoad, PageOp};
 
 fn load(warehouses: u64, transactions: u64, mix: TpccMix) -> Tpcc {
-    let config = TpccConfig { warehouses, transactions, mix, ..TpccConfig::default() };
+    let config = TpccConfig::default().warehouses(warehouses).transactions(transactions).mix(mix);
     Tpcc::new(config).expect("valid")
 }
 
@@ -96,7 +96,7 @@ fn the_iterator_and_the_transactions_yield_the_same() {
     assert_eq!(by_transaction.ops(), by_op.ops());
     assert_eq!(load(2, 300, TpccMix::STANDARD).ops(), None, "not known before the end");
     assert!(by_op.next().is_none());
-    let other = TpccConfig { warehouses: 2, transactions: 300, seed: 2, ..TpccConfig::default() };
+    let other = TpccConfig::default().warehouses(2).transactions(300).seed(2);
     let other: Vec<PageOp> =
         Tpcc::new(other).expect("valid").map(|op| op.expect("no errors")).collect();
     assert_ne!(ops, other);
@@ -120,8 +120,10 @@ fn a_load_is_the_same_forever() {
 fn every_access_lies_in_the_file_for_any_size() {
     for page_bytes in [1024, 4096, 8192, 65_536, 1 << 24] {
         for warehouses in [1, 2, 5] {
-            let config =
-                TpccConfig { warehouses, transactions: 2_000, page_bytes, ..Default::default() };
+            let config = TpccConfig::default()
+                .warehouses(warehouses)
+                .transactions(2_000)
+                .page_bytes(page_bytes);
             let mut load = Tpcc::new(config).expect("valid");
             let pages = load.pages().expect("known");
             let highest = load.by_ref().map(|op| op.expect("no errors").page).max();
@@ -252,11 +254,11 @@ fn items_and_customers_are_as_skewed_as_nurand_makes_them() {
 fn impossible_parameters_are_errors_that_name_them() {
     let config = TpccConfig::default;
     for (name, config) in [
-        ("warehouses", TpccConfig { warehouses: 0, ..config() }),
-        ("warehouses", TpccConfig { warehouses: WAREHOUSES_MAX + 1, ..config() }),
-        ("transactions", TpccConfig { transactions: u64::MAX, ..config() }),
-        ("page-bytes", TpccConfig { page_bytes: 512, ..config() }),
-        ("mix", TpccConfig { mix: TpccMix([0; 5]), ..config() }),
+        ("warehouses", config().warehouses(0)),
+        ("warehouses", config().warehouses(WAREHOUSES_MAX + 1)),
+        ("transactions", config().transactions(u64::MAX)),
+        ("page-bytes", config().page_bytes(512)),
+        ("mix", config().mix(TpccMix([0; 5]))),
     ] {
         let message = Tpcc::new(config).expect_err(name).to_string();
         assert!(message.starts_with(name) && message.contains("expected"), "{message}");
@@ -265,7 +267,7 @@ fn impossible_parameters_are_errors_that_name_them() {
 
 #[test]
 fn a_load_moves_between_threads_as_any_other() {
-    let config = TpccConfig { transactions: 1, ..TpccConfig::default() };
+    let config = TpccConfig::default().transactions(1);
     let load: Box<dyn PageLoad + Send> = Box::new(Tpcc::new(config).expect("valid"));
     let name = std::thread::spawn(move || load.name()).join().expect("no panic");
     assert_eq!(name, "TPC-C");

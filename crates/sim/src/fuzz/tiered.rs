@@ -55,11 +55,8 @@ impl Tiers {
             capacity_bytes: 65_536 + slots * block,
         };
         let parts = self.slots.iter().enumerate().map(part).collect();
-        let config = SetConfig {
-            block_bytes: self.block_bytes,
-            journal_pages: self.journal_pages,
-            ..SetConfig::new([9; 16])
-        };
+        let config =
+            SetConfig::new([9; 16]).block_bytes(self.block_bytes).journal_pages(self.journal_pages);
         let map = Arc::clone(&self.drives[0]) as _;
         TieredDevice::create(map, parts, &config).map_err(|e| e.to_string())
     }

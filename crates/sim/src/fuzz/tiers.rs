@@ -58,7 +58,7 @@ impl Set {
         let parts = slots.iter().enumerate().map(part).collect();
         let id = [random.below(256) as u8; 16];
         let journal_pages = 2 + random.below(3) as u32;
-        let config = SetConfig { block_bytes: BLOCK as u32, journal_pages, ..SetConfig::new(id) };
+        let config = SetConfig::new(id).block_bytes(BLOCK as u32).journal_pages(journal_pages);
         let map = Arc::clone(&drives[0]) as _;
         let device = TieredDevice::create(map, parts, &config).map_err(text)?;
         let room = slots.iter().sum::<u64>() - slots.len() as u64;

@@ -50,7 +50,7 @@ fn devices(case: &Case, contents: &[u8], path: &Path) -> Outcome<Vec<Arc<dyn Dev
     let mut devices: Vec<Arc<dyn Device>> = vec![sim];
     // Without io_uring both use threads.
     for backend in [BackendChoice::Auto, BackendChoice::Threads] {
-        let options = OpenOptions { backend, ..OpenOptions::reading() };
+        let options = OpenOptions::reading().backend(backend);
         devices.push(file::open(path, &options).map_err(|e| format!("no file: {e}"))?);
     }
     Ok(devices)

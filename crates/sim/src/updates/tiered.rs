@@ -86,10 +86,7 @@ impl Layout {
         let mut slots: Vec<u64> = (0..1 + random.index(2)).map(|_| 2 + random.below(12)).collect();
         // The log, copies of all pages, and some more for each snapshot.
         slots.push(40 + 12 * blocks);
-        let drive = |random: &mut Random| {
-            let config = random_drive(random);
-            SimConfig { block_bytes: 512, ..config }
-        };
+        let drive = |random: &mut Random| random_drive(random).block_bytes(512);
         let drives = (0..=slots.len()).map(|_| drive(random)).collect();
         Self { drives, block_bytes, journal_pages: 2 + random.below(4) as u32, slots }
     }
@@ -113,7 +110,7 @@ impl Layout {
         };
         let parts = self.slots.iter().enumerate().map(part).collect();
         let (block_bytes, journal_pages) = (self.block_bytes, self.journal_pages);
-        let config = SetConfig { block_bytes, journal_pages, ..SetConfig::new([9; 16]) };
+        let config = SetConfig::new([9; 16]).block_bytes(block_bytes).journal_pages(journal_pages);
         let map = Arc::clone(&members.0[0]) as _;
         let device = TieredDevice::create(map, parts, &config).map_err(text)?;
         let mut buffer = Buffer::new(history.contents.len()).map_err(text)?;

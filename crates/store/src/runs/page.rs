@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_of_a_page_is_told() {
+    fn each_fault_of_a_page_is_reported() {
         let one = [3, counts(0, 1), edit(0, 5, true)];
         assert_eq!(fault(1, &one), "");
         assert!(fault(0, &[]).contains("no group"));

@@ -56,7 +56,7 @@ impl<'a> Ahead<'a> {
         Ok(Windows { ahead: self, groups: self.groups, loaded })
     }
 
-    /// Reads all windows; ends when nobody waits for them any more.
+    /// Reads all windows; ends when no thread waits for them any more.
     fn read(&self, loaded: &SyncSender<Result<usize>>) {
         let handle = match self.graph.handle() {
             Ok(handle) => handle,

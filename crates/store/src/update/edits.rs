@@ -121,7 +121,7 @@ fn sort_each(parts: Vec<&mut [Edit]>) {
     });
 }
 
-/// What a batch and its graph tell of each change.
+/// What a batch and its graph say of each change.
 #[derive(Clone, Copy)]
 pub(super) struct Changes<'a> {
     /// One for each change, or none at all.
@@ -145,7 +145,7 @@ impl<'a> Changes<'a> {
         answers: &mut [Answer],
     ) -> (bool, Option<u64>) {
         let is_loop = self.is_loop_refused(&of_entry[0]);
-        let is_told = self.is_told(&of_entry[0]);
+        let is_recorded = self.is_recorded(&of_entry[0]);
         for edit in of_entry {
             let of_other_weight =
                 || self.weight(edit.at()).is_some_and(|wanted| weight != Some(wanted));
@@ -160,7 +160,7 @@ impl<'a> Changes<'a> {
                     Answer::Done
                 }
             };
-            if is_told {
+            if is_recorded {
                 answers[edit.at()] = answer;
             }
         }
@@ -176,7 +176,7 @@ impl<'a> Changes<'a> {
         answers: &mut [Answer],
     ) -> i64 {
         let is_loop = self.is_loop_refused(&of_entry[0]);
-        let is_told = self.is_told(&of_entry[0]);
+        let is_recorded = self.is_recorded(&of_entry[0]);
         let repeats_before = copies.repeats();
         for edit in of_entry {
             let weight = self.weight(edit.at());
@@ -186,7 +186,7 @@ impl<'a> Changes<'a> {
                 Op::Set => Some(copies.set_all(weight)),
                 _ => Some(copies.delete(weight)),
             };
-            if is_told {
+            if is_recorded {
                 answers[edit.at()] = match is_done {
                     None => Answer::SelfLoop,
                     Some(true) => Answer::Done,
@@ -194,15 +194,16 @@ impl<'a> Changes<'a> {
                 };
             }
         }
-        if is_told { copies.repeats() - repeats_before } else { 0 }
+        if is_recorded { copies.repeats() - repeats_before } else { 0 }
     }
 
     fn is_loop_refused(&self, edit: &Edit) -> bool {
         edit.owner == edit.other && !self.self_loops_kept
     }
 
-    /// Both lists of an edge without direction have the same answer.
-    fn is_told(&self, edit: &Edit) -> bool {
+    /// Whether the answer of an edit is recorded: both lists of an edge without direction have the
+    /// same one.
+    fn is_recorded(&self, edit: &Edit) -> bool {
         self.directed || edit.owner <= edit.other
     }
 
@@ -338,8 +339,8 @@ mod tests {
             }
             expected.sort();
             assert!(edits == expected, "{vertices} vertices");
-            let told = edits.iter().filter(|edit| edit.owner >= edit.other);
-            assert!(told.clone().all(|edit| changes[edit.at()].op == edit.op()));
+            let ordered = edits.iter().filter(|edit| edit.owner >= edit.other);
+            assert!(ordered.clone().all(|edit| changes[edit.at()].op == edit.op()));
         }
     }
 

@@ -121,7 +121,7 @@ fn readers_of_old_epochs_keep_reading_their_pages() {
 }
 
 #[test]
-fn pages_that_nobody_needs_are_written_to_again() {
+fn pages_that_no_reader_needs_are_written_to_again() {
     let device = stored(9_000);
     let store = Store::open(device.shared()).unwrap();
     let before = store.graph(plan()).unwrap().superblock().pages_total;
@@ -291,7 +291,7 @@ fn a_write_that_fails_poisons_the_store_and_leaves_the_graph() {
 
 fn sim(contents: &[u8], faults: FaultPlan) -> SimDevice {
     let model = Preset::all()[0].model();
-    let config = SimConfig { faults, block_bytes: 4096, jitter: 0.5, ..SimConfig::new(model) };
+    let config = SimConfig::new(model).faults(faults).block_bytes(4096).jitter(0.5);
     SimDevice::with_contents(config, contents)
 }
 

@@ -27,13 +27,13 @@ fn graph() -> TestGraph {
 
 fn sim(faults: FaultPlan) -> Arc<SimDevice> {
     let model = Preset::all()[0].model();
-    let config = SimConfig { faults, block_bytes: 4096, jitter: 0.5, ..SimConfig::new(model) };
+    let config = SimConfig::new(model).faults(faults).block_bytes(4096).jitter(0.5);
     Arc::new(SimDevice::new(config))
 }
 
 fn sim_with(contents: &[u8], faults: FaultPlan) -> Arc<SimDevice> {
     let model = Preset::all()[0].model();
-    let config = SimConfig { faults, block_bytes: 4096, jitter: 0.5, ..SimConfig::new(model) };
+    let config = SimConfig::new(model).faults(faults).block_bytes(4096).jitter(0.5);
     Arc::new(SimDevice::with_contents(config, contents))
 }
 
@@ -63,10 +63,10 @@ fn graph_on_a_file_comes_back_through_every_backend() {
         let path = folder.path().join(name);
         let edges: Vec<_> = (0..20_000).map(|i| (i % 300, i * 7 % 301)).collect();
         let graph = TestGraph::directed(301, &edges);
-        let options = OpenOptions { backend, ..OpenOptions::creating() };
+        let options = OpenOptions::creating().backend(backend);
         let written = graph.write_to(file::open(&path, &options).unwrap(), 1000).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), written.file_bytes());
-        let options = OpenOptions { backend, ..OpenOptions::reading() };
+        let options = OpenOptions::reading().backend(backend);
         let stored = Graph::open(file::open(&path, &options).unwrap()).unwrap();
         assert_same(&stored, &graph);
     }

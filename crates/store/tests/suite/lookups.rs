@@ -34,8 +34,8 @@ fn graph(strings: bool) -> TestGraph {
 }
 
 fn sim_of(graph: &TestGraph) -> Arc<SimDevice> {
-    let config = SimConfig { block_bytes: 4096, ..SimConfig::new(Preset::all()[0].model()) };
-    let config = SimConfig { faults: FaultPlan::none(), ..config };
+    let config = SimConfig::new(Preset::all()[0].model()).block_bytes(4096);
+    let config = config.faults(FaultPlan::none());
     Arc::new(SimDevice::with_contents(config, &graph.stored_bytes()))
 }
 

@@ -116,7 +116,8 @@ impl<'a> MigrationLoop<'a> {
         let clock = self.device.clock();
         let (mut accesses, mut now_ns, mut idle) = (Vec::new(), 0, 0);
         for round in 0u32.. {
-            // A run may be shorter than a pause: the policy hears of it before the state is saved.
+            // A run may be shorter than a pause: its accesses go to the policy before the state is
+            // saved.
             let is_last = self.is_stopped();
             self.follow_growth()?;
             self.device.core.take_accesses(&mut accesses);

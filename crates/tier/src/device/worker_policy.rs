@@ -1,5 +1,7 @@
 //! Builds the policy of a worker, new or from a saved state.
 
+use cenote_device::setters;
+
 use super::error::{Result, TieredError};
 use super::state::State;
 use super::tiered::TieredDevice;
@@ -9,6 +11,7 @@ use crate::spec::TierSpec;
 
 /// Configuration of a worker.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct WorkerConfig {
     /// Decides which blocks move.
     pub policy: PolicySpec,
@@ -22,6 +25,22 @@ pub struct WorkerConfig {
     pub seed: u64,
     /// The state that [`Worker::stop`](super::Worker::stop) returned in the last run.
     pub state: Option<Vec<u8>>,
+}
+
+impl WorkerConfig {
+    /// Blocks are copied 64 at once, and requests of up to 32 KiB are recorded.
+    pub fn new(policy: PolicySpec, tiers: Vec<TierSpec>) -> Self {
+        Self { policy, tiers, batch: 64, recorded_bytes_max: 32 << 10, seed: 1, state: None }
+    }
+
+    setters! {
+        policy: PolicySpec,
+        tiers: Vec<TierSpec>,
+        batch: usize,
+        recorded_bytes_max: u64,
+        seed: u64,
+        state: Option<Vec<u8>>,
+    }
 }
 
 /// The device's placement, and a policy for it, new or from the configured state.

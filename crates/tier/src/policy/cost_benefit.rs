@@ -1,11 +1,11 @@
-//! `cost-benefit`: promotes a page if its present access rate will pay for the move. Ours.
+//! `cost-benefit`: promotes a page if its present access rate will pay for the move.
 //!
-//! Each page has two moving averages of its accesses, over 1/4 and over 4 accesses per page. The
-//! expected rate is the *lower* of the two for the page to promote and the *higher* for the page to
-//! demote, the coldest of the faster tier; over `horizon` accesses per page (1) the difference must
-//! exceed the accesses that pay back the exchange (by the tiers' latencies, alpha, k_r and k_w).
-//! Two averages distinguish bursts from lasting heat; the cost is that a new hot page is promoted
-//! only after several accesses.
+//! Cenote's own. Each page has two moving averages of its accesses, over 1/4 and over 4 accesses
+//! per page. The expected rate is the *lower* of the two for the page to promote and the *higher*
+//! for the page to demote, the coldest of the faster tier; over `horizon` accesses per page (1) the
+//! difference must exceed the accesses that pay back the exchange (by the tiers' latencies, alpha,
+//! k_r and k_w). Two averages distinguish bursts from lasting heat; the cost is that a new hot page
+//! is promoted only after several accesses.
 
 use super::cost_model::CostModel;
 use super::heat::{Cell, Heats};
@@ -17,7 +17,7 @@ use crate::placement::{Move, Page, Placement, Tier};
 
 /// Windows and horizon, in accesses per page.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CostBenefitConfig {
+pub(super) struct CostBenefitConfig {
     /// Window of the short average.
     pub short: f64,
     /// Window of the long average.

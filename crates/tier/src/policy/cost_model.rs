@@ -1,5 +1,5 @@
 //! Cost and benefit of a move in device time, by the Parametric I/O Model's latencies, alpha, k_r
-//! and k_w. Ours.
+//! and k_w. Cenote's own.
 //!
 //! An access takes (1 - w) l_r / k_r + w alpha l_r / k_w of a tier's device; w is the share of
 //! writes. A promoted page saves the difference between the tiers at each later access; an exchange

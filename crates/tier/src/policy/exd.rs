@@ -17,7 +17,7 @@ const CODE_ALPHA: f64 = 2e-8;
 
 /// The rate of decay.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ExdConfig {
+pub(super) struct ExdConfig {
     /// Accesses per page after which an access counts half.
     pub half_life: f64,
     /// Use the authors' alpha and scores.

@@ -13,7 +13,7 @@ use crate::placement::{Move, Page, Placement, Tier};
 
 /// Options of `ideal`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IdealConfig {
+pub(super) struct IdealConfig {
     /// Use all phases, not only the first.
     pub phases: bool,
 }

@@ -26,7 +26,7 @@ const CODE_DECAY: f64 = 0.8;
 
 /// The rate of decay.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LrfuConfig {
+pub(super) struct LrfuConfig {
     /// Accesses per page after which an access counts half.
     pub half_life: f64,
     /// Use the authors' decay and scores.

@@ -1,4 +1,4 @@
-//! `payback`: cost and benefit with access rates that are learned. Ours.
+//! `payback`: cost and benefit with access rates that are learned. Cenote's own.
 //!
 //! As in [`super::cost_benefit`] a page is promoted if its expected accesses pay for the move. Here
 //! the expectation is measured. Pages are sorted into *kinds* by tier and by a short and a long
@@ -48,7 +48,7 @@ const KINDS: usize = (SHORT_BOUNDS.len() + 1) * (LONG_BOUNDS.len() + 1) * (RUSH_
 
 /// Options of `payback`. Times are in accesses per page.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PaybackConfig {
+pub(super) struct PaybackConfig {
     /// Window of the short average.
     pub short: f64,
     /// Window of the long average.

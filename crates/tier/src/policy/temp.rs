@@ -17,7 +17,7 @@ const FLOORS: [usize; 2] = [3, 1];
 
 /// Options of `temp`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TempConfig {
+pub(super) struct TempConfig {
     /// Compare with the average only, as in the text.
     pub text: bool,
     /// Warming by a request: 0.2 in the text.

@@ -18,7 +18,7 @@ use crate::placement::Page;
 
 /// When a page is promoted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TlruConfig {
+pub(super) struct TlruConfig {
     /// At every access.
     pub always: bool,
     /// Without the margin.

@@ -25,7 +25,7 @@ impl Files {
 
     /// The map, then the tiers.
     fn devices(&self, options: &OpenOptions) -> Vec<Arc<dyn Device>> {
-        let options = OpenOptions { backend: self.backend, ..options.clone() };
+        let options = options.clone().backend(self.backend);
         let open = |at: usize| {
             let path = self.directory.path().join(format!("member{at}"));
             let device = file::open(&path, &options).unwrap();

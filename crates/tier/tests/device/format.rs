@@ -157,14 +157,9 @@ fn the_state_of_a_policy_is_as_the_document_describes() {
     let device = TieredDevice::create(map, parts, &support::config(5)).unwrap();
     device.set_len(20 * BLOCK).unwrap();
     oracle::write(&device, 0, BLOCK as usize, 1).unwrap();
-    let config = WorkerConfig {
-        policy: "tlfu".parse().unwrap(),
-        tiers: TierSpec::text()[..2].to_vec(),
-        batch: 4,
-        recorded_bytes_max: 0,
-        seed: 1,
-        state: None,
-    };
+    let config = WorkerConfig::new("tlfu".parse().unwrap(), TierSpec::text()[..2].to_vec())
+        .batch(4)
+        .recorded_bytes_max(0);
     let (_, state) = Worker::start(&device, config).unwrap().stop().unwrap();
     assert_eq!(state[..8], *b"\x89CTHEAT\n");
     let id = [7; 16];

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cenote_device::Device;
 use cenote_device::backend::file::{self, BackendChoice, OpenOptions};
-use cenote_tier::device::{SetConfig, TierPart, TieredDevice};
+use cenote_tier::device::{TierPart, TieredDevice};
 use tempfile::TempDir;
 
 use crate::oracle;
@@ -14,7 +14,7 @@ const SLOTS: [u64; 3] = [4, 8, 40];
 const BLOCKS: u64 = 30;
 
 fn device(directory: &TempDir, name: &str) -> Arc<dyn Device> {
-    let options = OpenOptions { backend: BackendChoice::Threads, ..OpenOptions::creating() };
+    let options = OpenOptions::creating().backend(BackendChoice::Threads);
     file::open(&directory.path().join(name), &options).unwrap()
 }
 
@@ -26,7 +26,7 @@ fn set(id: u8) -> TempDir {
         name: format!("tier{at}"),
         capacity_bytes: support::capacity(SLOTS[at]),
     });
-    let config = SetConfig { id: [id; 16], ..support::config(4) };
+    let config = support::config(4).id([id; 16]);
     let set = TieredDevice::create(device(&directory, "map"), parts.collect(), &config).unwrap();
     for block in 0..BLOCKS {
         oracle::write(&set, block * BLOCK, BLOCK as usize, 1).unwrap();

@@ -95,14 +95,10 @@ fn mover(device: &TieredDevice, seed: u64, progress: &Progress) {
 
 /// Rounds of users on an empty device, with a worker and syncs.
 fn play(device: &TieredDevice, seed: u64, progress: &Arc<Progress>) {
-    let config = WorkerConfig {
-        policy: "tlru".parse().unwrap(),
-        tiers: TierSpec::text().to_vec(),
-        batch: 4,
-        recorded_bytes_max: 1 << 20,
-        seed,
-        state: None,
-    };
+    let config = WorkerConfig::new("tlru".parse().unwrap(), TierSpec::text().to_vec())
+        .batch(4)
+        .recorded_bytes_max(1 << 20)
+        .seed(seed);
     device.set_len(BLOCKS * BLOCK).unwrap();
     let worker = Worker::start(device, config).unwrap();
     let (own, shared) = (device.clone(), Arc::clone(progress));

@@ -27,14 +27,14 @@ impl Random {
 
 pub fn sim(faults: FaultPlan) -> Arc<SimDevice> {
     let model = Preset::all()[0].model();
-    Arc::new(SimDevice::new(SimConfig { faults, jitter: 0.5, ..SimConfig::new(model) }))
+    Arc::new(SimDevice::new(SimConfig::new(model).faults(faults).jitter(0.5)))
 }
 
 pub const BLOCK: u64 = 4096;
 
 /// Small blocks and journals, so that everything happens often.
 pub fn config(journal_pages: u32) -> SetConfig {
-    SetConfig { block_bytes: BLOCK as u32, journal_pages, ..SetConfig::new([7; 16]) }
+    SetConfig::new([7; 16]).block_bytes(BLOCK as u32).journal_pages(journal_pages)
 }
 
 /// Room for so many blocks behind the headers.

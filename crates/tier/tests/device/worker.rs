@@ -23,14 +23,9 @@ fn read(device: &TieredDevice, blocks: impl Iterator<Item = u64>, len: usize) {
 }
 
 fn config() -> WorkerConfig {
-    WorkerConfig {
-        policy: "tlfu".parse().unwrap(),
-        tiers: TierSpec::text()[..2].to_vec(),
-        batch: 8,
-        recorded_bytes_max: 2 * BLOCK,
-        seed: 1,
-        state: None,
-    }
+    WorkerConfig::new("tlfu".parse().unwrap(), TierSpec::text()[..2].to_vec())
+        .batch(8)
+        .recorded_bytes_max(2 * BLOCK)
 }
 
 /// A device of `blocks` blocks; the first tier holds `fast` without its spare slots.
@@ -97,7 +92,7 @@ fn a_state_that_was_kept_goes_on_and_another_is_refused() {
     let worker = Worker::start(&device, config()).unwrap();
     heat(&device, &worker, &[50, 51, 52]);
     let (_, state) = worker.stop().unwrap();
-    let with = |state: &[u8]| WorkerConfig { state: Some(state.to_vec()), ..config() };
+    let with = |state: &[u8]| config().state(Some(state.to_vec()));
     let (_, again) = Worker::start(&device, with(&state)).unwrap().stop().unwrap();
     assert!(again == state, "a run without accesses changed the state");
 
@@ -118,7 +113,7 @@ fn a_state_that_was_kept_goes_on_and_another_is_refused() {
     *damaged.last_mut().unwrap() ^= 1;
     refused(&device, with(&damaged), "damaged");
     refused(&device, with(b"nonsense"), "it is none");
-    let tlru = WorkerConfig { policy: "tlru".parse().unwrap(), ..with(&state) };
+    let tlru = with(&state).policy("tlru".parse().unwrap());
     refused(&device, tlru, "not of 'tlru'");
     device.set_len(60 * BLOCK).unwrap();
     refused(&device, with(&state), "there are 60");
@@ -152,7 +147,7 @@ fn what_was_learned_outlives_growth_between_runs_and_within_one() {
         if !grows_within_a_run {
             let state = Some(worker.stop().unwrap().1);
             write(&device, 40..64);
-            worker = Worker::start(&device, WorkerConfig { state, ..config() }).unwrap();
+            worker = Worker::start(&device, config().state(state)).unwrap();
         } else {
             write(&device, 40..90);
             // So much growth is taken in before the next accesses.
@@ -162,7 +157,7 @@ fn what_was_learned_outlives_growth_between_runs_and_within_one() {
             }
         }
         let state = Some(worker.stop().unwrap().1);
-        let plan = Rebalance::by_heat(&device, &WorkerConfig { state, ..config() }).unwrap();
+        let plan = Rebalance::by_heat(&device, &config().state(state)).unwrap();
         plan.carry_out(&device, 8, |_| ControlFlow::Continue(())).unwrap();
         for block in 30..33 {
             assert_eq!(device.tier_of(block), Some(0), "block {block} was forgotten");
@@ -259,7 +254,7 @@ fn rebalance_brings_the_hottest_up_and_all_back_in_few_moves() {
         let sims = sims(slots.len() as u64 + 1);
         let device = device(&sims, slots, 64);
         let tiers = vec![TierSpec::text()[0]; slots.len()];
-        let config = WorkerConfig { tiers, ..config() };
+        let config = config().tiers(tiers);
         let laid: Vec<_> = (0..64).map(|block| device.tier_of(block)).collect();
         assert!(Rebalance::by_heat(&device, &config).is_err(), "nothing is known");
         assert!(Rebalance::in_file_order(&device).moves().is_empty(), "as it was laid");
@@ -279,8 +274,7 @@ fn rebalance_brings_the_hottest_up_and_all_back_in_few_moves() {
         let (_, state) = worker.stop().unwrap();
         assert_eq!(missed, 0);
         let before = crate::oracle::contents(&device);
-        let plan =
-            Rebalance::by_heat(&device, &WorkerConfig { state: Some(state), ..config }).unwrap();
+        let plan = Rebalance::by_heat(&device, &config.state(Some(state))).unwrap();
         let mut calls = 0;
         let report = plan.carry_out(&device, 4, |_| {
             calls += 1;

@@ -11,12 +11,14 @@ use super::{Cursor, PageLoad, PageOp, load_by_index};
 use crate::error::{Result, float, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
+use crate::setters;
 
 /// A stream of the seed that [`Zipf`] leaves free.
 const LABELS: u64 = 7;
 
 /// Parameters of a drifting Zipf load.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct DriftConfig {
     /// Name in tables.
     pub name: String,
@@ -24,6 +26,15 @@ pub struct DriftConfig {
     pub zipf: ZipfConfig,
     /// Number of times that the ranks rotate during the load.
     pub drift: f64,
+}
+
+impl DriftConfig {
+    /// Zipf's law whose ranks rotate `drift` times during the load.
+    pub fn new(name: impl Into<String>, zipf: ZipfConfig, drift: f64) -> Self {
+        Self { name: name.into(), zipf, drift }
+    }
+
+    setters! { name: String, zipf: ZipfConfig, drift: f64 }
 }
 
 /// Reads and writes of pages by a drifting Zipf's law.

@@ -14,9 +14,11 @@
 use super::{Chance, Cursor, PageLoad, PageOp, load_by_index};
 use crate::error::{Result, float, require};
 use crate::random::Counter;
+use crate::setters;
 
 /// Parameters of a mix.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct MixConfig {
     /// Name in tables.
     pub name: String,
@@ -63,6 +65,16 @@ impl MixConfig {
         [pages, ops, seed]: [u64; 3],
     ) -> Self {
         Self { name: name.into(), pages, ops, read_share, hot_ops, hot_pages, seed }
+    }
+
+    setters! {
+        name: String,
+        pages: u64,
+        ops: u64,
+        read_share: f64,
+        hot_ops: f64,
+        hot_pages: f64,
+        seed: u64,
     }
 }
 

@@ -23,6 +23,7 @@ use super::{Chance, Cursor, PageLoad, PageOp, load_by_index};
 use crate::error::{Result, WorkloadError, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
+use crate::setters;
 
 /// Number of times that the hot set of `hot-shift` is replaced during the load.
 const SHIFTS: u64 = 10;
@@ -96,6 +97,7 @@ impl FromStr for Shape {
 
 /// Parameters of a load in phases.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PhasesConfig {
     /// Name in tables.
     pub name: String,
@@ -116,6 +118,15 @@ impl PhasesConfig {
     pub fn named(name: &str, pages: u64, ops: u64, seed: u64) -> Result<Self> {
         let shape = name.parse()?;
         Ok(Self { name: name.to_owned(), shape, pages, ops, read_share: 0.5, seed })
+    }
+
+    setters! {
+        name: String,
+        shape: Shape,
+        pages: u64,
+        ops: u64,
+        read_share: f64,
+        seed: u64,
     }
 }
 

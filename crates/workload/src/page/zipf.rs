@@ -12,12 +12,14 @@ use super::{Chance, Cursor, PageLoad, PageOp, load_by_index};
 use crate::error::{Result, float, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
+use crate::setters;
 
 /// Most pages: up to here the arithmetic distinguishes neighbours.
 pub const PAGES_MAX: u64 = 1 << 48;
 
 /// Parameters of a Zipf load.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ZipfConfig {
     /// Number of pages of the database.
     pub pages: u64,
@@ -39,6 +41,10 @@ impl Default for ZipfConfig {
         let (pages, ops) = (1 << 20, 1 << 20);
         Self { pages, ops, skew: 0.99, read_share: 0.5, scramble: true, seed: 1 }
     }
+}
+
+impl ZipfConfig {
+    setters! { pages: u64, ops: u64, skew: f64, read_share: f64, scramble: bool, seed: u64 }
 }
 
 /// Reads and writes of pages by Zipf's law.

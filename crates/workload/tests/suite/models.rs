@@ -28,22 +28,13 @@ fn degrees(source: &dyn EdgeSource) -> Vec<u64> {
 fn models(seed: u64) -> Vec<Box<dyn EdgeSource>> {
     let probability = 0.1;
     vec![
+        Box::new(Kron::new(KronConfig::default().scale(13).seed(seed)).expect("valid")),
+        Box::new(Uniform::new(UniformConfig::new(9_001, 150_000).seed(seed)).expect("valid")),
+        Box::new(Ba::new(BaConfig::new(20_000, 9).seed(seed)).expect("valid")),
+        Box::new(Grid::new(GridConfig::new(301, 257)).expect("valid")),
         Box::new(
-            Kron::new(KronConfig { scale: 13, seed, ..KronConfig::default() }).expect("valid"),
-        ),
-        Box::new(
-            Uniform::new(UniformConfig { vertices: 9_001, edges: 150_000, seed }).expect("valid"),
-        ),
-        Box::new(Ba::new(BaConfig { vertices: 20_000, edges_per_vertex: 9, seed }).expect("valid")),
-        Box::new(Grid::new(GridConfig { rows: 301, columns: 257 }).expect("valid")),
-        Box::new(
-            SmallWorld::new(SmallWorldConfig {
-                vertices: 30_000,
-                neighbors: 10,
-                probability,
-                seed,
-            })
-            .expect("valid"),
+            SmallWorld::new(SmallWorldConfig::new(30_000, 10, probability).seed(seed))
+                .expect("valid"),
         ),
     ]
 }
@@ -107,7 +98,7 @@ fn a_consumer_that_fails_ends_the_stream() {
 
 #[test]
 fn kron_has_hubs_and_permutation_keeps_the_degrees() {
-    let config = |permute| KronConfig { scale: 14, permute, ..KronConfig::default() };
+    let config = |permute| KronConfig::default().scale(14).permute(permute);
     let plain = degrees(&Kron::new(config(false)).unwrap());
     let permuted = degrees(&Kron::new(config(true)).unwrap());
     let hub = *plain.iter().max().unwrap();
@@ -125,7 +116,7 @@ fn kron_has_hubs_and_permutation_keeps_the_degrees() {
 #[test]
 fn kron_without_neighbours_is_as_common_as_in_graph500() {
     // A vertex whose label has k ones is drawn with chance .76^(16-k) .24^k at each of 2 m ends.
-    let degrees = degrees(&Kron::new(KronConfig { scale: 16, ..KronConfig::default() }).unwrap());
+    let degrees = degrees(&Kron::new(KronConfig::default().scale(16)).unwrap());
     let found = degrees.iter().filter(|&&degree| degree == 0).count() as f64;
     let draws = 2.0 * 16.0 * 65_536.0;
     let expected: f64 = (0..=16)
@@ -143,7 +134,7 @@ fn binomial(n: u64, k: u64) -> f64 {
 
 #[test]
 fn uniform_degrees_are_poisson() {
-    let config = UniformConfig { vertices: 100_000, edges: 500_000, seed: 9 };
+    let config = UniformConfig::new(100_000, 500_000).seed(9);
     let degrees = degrees(&Uniform::new(config).unwrap());
     let variance = degrees.iter().map(|&degree| (degree as f64 - 10.0).powi(2)).sum::<f64>() / 1e5;
     // Mean 10 by construction; Poisson: variance 10, with a spread of 0.047 over the sample.
@@ -163,7 +154,7 @@ fn uniform_degrees_are_poisson() {
 #[test]
 fn ba_degrees_fall_with_the_third_power() {
     let (vertices, edges_per_vertex) = (200_000, 4);
-    let degrees = degrees(&Ba::new(BaConfig { vertices, edges_per_vertex, seed: 2 }).unwrap());
+    let degrees = degrees(&Ba::new(BaConfig::new(vertices, edges_per_vertex).seed(2)).unwrap());
     assert!(degrees[1..].iter().all(|&degree| degree >= edges_per_vertex));
     // Bollobas et al.: P(degree >= d) = m (m + 1) / (d (d + 1)) for d >= m.
     for least in [8u64, 16, 32, 64] {
@@ -175,7 +166,7 @@ fn ba_degrees_fall_with_the_third_power() {
 
 #[test]
 fn ba_targets_are_older_than_their_sources() {
-    let config = BaConfig { vertices: 50_000, edges_per_vertex: 3, seed: 8 };
+    let config = BaConfig::new(50_000, 3).seed(8);
     for [source, target] in all(&Ba::new(config).unwrap()) {
         assert!(target < source, "{source} attached to {target}");
     }
@@ -183,7 +174,7 @@ fn ba_targets_are_older_than_their_sources() {
 
 #[test]
 fn grid_degrees_are_those_of_corners_rims_and_inside() {
-    let grid = Grid::new(GridConfig { rows: 5, columns: 7 }).unwrap();
+    let grid = Grid::new(GridConfig::new(5, 7)).unwrap();
     let mut counts = [0; 5];
     for degree in degrees(&grid) {
         counts[degree as usize] += 1;
@@ -194,9 +185,9 @@ fn grid_degrees_are_those_of_corners_rims_and_inside() {
 
 #[test]
 fn a_grid_of_one_row_or_column_is_a_path() {
-    let row = Grid::new(GridConfig { rows: 1, columns: 4 }).unwrap();
+    let row = Grid::new(GridConfig::new(1, 4)).unwrap();
     assert_eq!(all(&row), [[0, 1], [1, 2], [2, 3]]);
-    let column = Grid::new(GridConfig { rows: 4, columns: 1 }).unwrap();
+    let column = Grid::new(GridConfig::new(4, 1)).unwrap();
     assert_eq!(all(&column), [[0, 1], [1, 2], [2, 3]]);
 }
 
@@ -204,7 +195,7 @@ fn a_grid_of_one_row_or_column_is_a_path() {
 fn smallworld_rewires_its_share_of_the_edges() {
     let (vertices, neighbors) = (100_000u64, 6);
     for probability in [0.0, 0.25, 1.0] {
-        let config = SmallWorldConfig { vertices, neighbors, probability, seed: 6 };
+        let config = SmallWorldConfig::new(vertices, neighbors, probability).seed(6);
         let edges = all(&SmallWorld::new(config).unwrap());
         assert_eq!(edges.len() as u64, vertices * 3);
         let far = edges
@@ -227,20 +218,20 @@ fn parameters_outside_their_limits_are_named() {
         assert!(message.starts_with(words), "{message}");
     };
     let kron = |scale, edge_factor| {
-        Kron::new(KronConfig { scale, edge_factor, ..KronConfig::default() }).map(drop)
+        Kron::new(KronConfig::default().scale(scale).edge_factor(edge_factor)).map(drop)
     };
     refused(kron(0, 16), "scale is 0: expected 1 to 32");
     refused(kron(33, 16), "scale is 33");
     refused(kron(20, 0), "edge-factor is 0");
     let ring = |vertices, neighbors, probability| {
-        SmallWorld::new(SmallWorldConfig { vertices, neighbors, probability, seed: 0 }).map(drop)
+        SmallWorld::new(SmallWorldConfig::new(vertices, neighbors, probability).seed(0)).map(drop)
     };
     refused(ring(10, 3, 0.1), "neighbors is 3");
     refused(ring(10, 10, 0.1), "neighbors is 10");
     refused(ring(10, 4, f64::NAN), "probability is NaN");
     refused(ring(10, 4, -0.5), "probability is -0.5");
-    refused(Grid::new(GridConfig { rows: 1, columns: 1 }).map(drop), "rows x columns is 1 x 1");
-    refused(Grid::new(GridConfig { rows: u64::MAX, columns: 2 }).map(drop), "rows x columns");
-    let ba = BaConfig { vertices: 1, edges_per_vertex: 1, seed: 0 };
+    refused(Grid::new(GridConfig::new(1, 1)).map(drop), "rows x columns is 1 x 1");
+    refused(Grid::new(GridConfig::new(u64::MAX, 2)).map(drop), "rows x columns");
+    let ba = BaConfig::new(1, 1).seed(0);
     refused(Ba::new(ba).map(drop), "vertices is 1");
 }

@@ -55,7 +55,7 @@ fn a_load_is_the_same_forever() {
     let mix = Mix::new(MixConfig::ms(1_000_000, 4, 42)).expect("valid");
     let golden = [read(77_205), write(70_584), write(1_781), read(569_131)];
     assert_eq!(ops(mix), golden, "the mix of a seed changed: old results can't be repeated");
-    let config = ZipfConfig { pages: 1_000_000, ops: 4, seed: 42, ..ZipfConfig::default() };
+    let config = ZipfConfig::default().pages(1_000_000).ops(4).seed(42);
     let golden = [read(43_995), write(198_749), write(354_635), write(394_030)];
     assert_eq!(ops(Zipf::new(config).expect("valid")), golden, "the Zipf load of a seed changed");
 }
@@ -63,7 +63,7 @@ fn a_load_is_the_same_forever() {
 #[test]
 fn asking_in_any_order_gives_the_same_accesses() {
     let mix = Mix::new(MixConfig::wis(5_000, 1_000, 9)).expect("valid");
-    let zipf = Zipf::new(ZipfConfig { pages: 5_000, ops: 1_000, ..ZipfConfig::default() });
+    let zipf = Zipf::new(ZipfConfig::default().pages(5_000).ops(1_000));
     let zipf = zipf.expect("valid");
     let (mixed, zipfed) = (ops(mix.clone()), ops(zipf.clone()));
     for index in (0..1_000).rev().step_by(7) {
@@ -98,13 +98,13 @@ fn impossible_parameters_are_errors_that_name_them() {
     let zipf = ZipfConfig::default;
     let errors: [(&str, Option<WorkloadError>); 8] = [
         ("pages", Mix::new(MixConfig::ms(0, 1, 1)).err()),
-        ("read-share", Mix::new(MixConfig { read_share: 1.1, ..ms() }).err()),
-        ("read-share", Mix::new(MixConfig { read_share: f64::NAN, ..ms() }).err()),
-        ("hot-ops", Mix::new(MixConfig { hot_ops: -0.1, ..ms() }).err()),
-        ("hot-pages", Mix::new(MixConfig { hot_pages: f64::INFINITY, ..ms() }).err()),
-        ("pages", Zipf::new(ZipfConfig { pages: 0, ..zipf() }).err()),
-        ("skew", Zipf::new(ZipfConfig { skew: -1.0, ..zipf() }).err()),
-        ("skew", Zipf::new(ZipfConfig { skew: f64::NAN, ..zipf() }).err()),
+        ("read-share", Mix::new(ms().read_share(1.1)).err()),
+        ("read-share", Mix::new(ms().read_share(f64::NAN)).err()),
+        ("hot-ops", Mix::new(ms().hot_ops(-0.1)).err()),
+        ("hot-pages", Mix::new(ms().hot_pages(f64::INFINITY)).err()),
+        ("pages", Zipf::new(zipf().pages(0)).err()),
+        ("skew", Zipf::new(zipf().skew(-1.0)).err()),
+        ("skew", Zipf::new(zipf().skew(f64::NAN)).err()),
     ];
     for (name, error) in errors {
         let message = error.expect(name).to_string();
@@ -117,14 +117,13 @@ fn zipf_has_the_distribution_of_the_naive_sum() {
     // Enough draws that accepting too few points between curve and steps shows.
     for (pages, draws) in [(1u64, 1_000), (2, 100_000), (3, 100_000), (1_000, 2_000_000)] {
         for skew in [0.0, 0.3, 0.99, 1.0, 1.0 + 1e-12, 1.5, 3.0] {
-            let config = ZipfConfig {
-                pages,
-                ops: draws as u64,
-                skew,
-                read_share: 0.3,
-                scramble: false,
-                seed: 7,
-            };
+            let config = ZipfConfig::default()
+                .pages(pages)
+                .ops(draws as u64)
+                .skew(skew)
+                .read_share(0.3)
+                .scramble(false)
+                .seed(7);
             let ops = ops(Zipf::new(config).expect("valid"));
             let mut counts = vec![0usize; pages as usize];
             ops.iter().for_each(|op| counts[op.page as usize] += 1);
@@ -145,8 +144,7 @@ fn zipf_has_the_distribution_of_the_naive_sum() {
 
 #[test]
 fn scrambling_moves_the_ranks_and_keeps_their_counts() {
-    let config =
-        |scramble| ZipfConfig { pages: 1_000, ops: 50_000, scramble, ..ZipfConfig::default() };
+    let config = |scramble| ZipfConfig::default().pages(1_000).ops(50_000).scramble(scramble);
     let counts = |scramble| {
         let mut counts = HashMap::new();
         for op in ops(Zipf::new(config(scramble)).expect("valid")) {
@@ -170,7 +168,7 @@ fn scrambling_moves_the_ranks_and_keeps_their_counts() {
 fn zipf_stays_in_range_at_the_limits() {
     for pages in [1 << 48, (1 << 48) - 1, 3] {
         for skew in [0.0, 0.5, 1.0, 2.0, 100.0] {
-            let config = ZipfConfig { pages, ops: 2_000, skew, ..ZipfConfig::default() };
+            let config = ZipfConfig::default().pages(pages).ops(2_000).skew(skew);
             assert!(ops(Zipf::new(config).expect("valid")).iter().all(|op| op.page < pages));
         }
     }
@@ -178,7 +176,7 @@ fn zipf_stays_in_range_at_the_limits() {
 
 #[test]
 fn loads_of_any_kind_fit_one_list_that_moves_between_threads() {
-    let zipf = Zipf::new(ZipfConfig { ops: 7, ..ZipfConfig::default() }).expect("valid");
+    let zipf = Zipf::new(ZipfConfig::default().ops(7)).expect("valid");
     let loads: Vec<Box<dyn PageLoad + Send>> = vec![
         Box::new(Mix::new(MixConfig::mu(10, 5, 1)).expect("valid")),
         Box::new(Dense::new(zipf.clone())),

@@ -106,7 +106,7 @@ fn loads_are_the_same_by_seed_and_skip_ahead() {
 fn the_share_of_reads_is_as_asked() {
     for percent in [1, 50, 99] {
         let config = PhasesConfig::named("5hf90", PAGES, OPS, 1).unwrap();
-        let load = Phases::new(PhasesConfig { read_share: f64::from(percent) / 100.0, ..config });
+        let load = Phases::new(config.read_share(f64::from(percent) / 100.0));
         let reads = load.unwrap().filter(|op| !op.as_ref().unwrap().write).count() as f64;
         assert!((reads / OPS as f64 - f64::from(percent) / 100.0).abs() < 0.005, "{percent}%");
     }
@@ -123,26 +123,26 @@ fn odd_sizes_and_names_are_met_with_words() {
     }
     let none = PhasesConfig::named("A", 10, 0, 1).unwrap();
     assert_eq!(Phases::new(none).unwrap().count(), 0);
-    let none = PhasesConfig { pages: 0, ..PhasesConfig::named("A", 10, 10, 1).unwrap() };
+    let none = PhasesConfig::named("A", 10, 10, 1).unwrap().pages(0);
     assert!(Phases::new(none).is_err());
 }
 
 #[test]
 fn zipf_drifts_as_fast_as_asked() {
-    let zipf = ZipfConfig { pages: 1_000, ops: 100_000, skew: 1.2, ..ZipfConfig::default() };
+    let zipf = ZipfConfig::default().pages(1_000).ops(100_000).skew(1.2);
     let hottest = |drift: f64, ops: std::ops::Range<u64>| {
-        let config = DriftConfig { name: "zipf".into(), zipf: zipf.clone(), drift };
+        let config = DriftConfig::new("zipf", zipf.clone(), drift);
         let load = Drift::new(config).unwrap();
         let mut counts: HashMap<u64, u64> = HashMap::new();
         ops.for_each(|index| *counts.entry(load.op(index).page).or_default() += 1);
         counts.into_iter().max_by_key(|(_, count)| *count).map(|(page, _)| page).unwrap()
     };
-    let config = DriftConfig { name: "zipf".into(), zipf: zipf.clone(), drift: 0.0 };
+    let config = DriftConfig::new("zipf", zipf.clone(), 0.0);
     let first = Drift::new(config).unwrap().hottest(1)[0];
     assert_eq!(hottest(0.0, 0..1_000), first);
     assert_eq!(hottest(0.0, 99_000..100_000), first);
     assert_eq!(hottest(0.5, 0..100), first);
     assert_ne!(hottest(0.5, 50_000..51_000), first);
-    let config = DriftConfig { name: "zipf".into(), zipf, drift: -1.0 };
+    let config = DriftConfig::new("zipf", zipf, -1.0);
     assert!(Drift::new(config).is_err());
 }

@@ -9,6 +9,7 @@ mod places;
 mod read;
 
 use cenote_algo::mix::{GOLDEN, mix};
+use cenote_device::setters;
 use cenote_store::{Id, Ids, StoreError, VertexId};
 use rustc_hash::FxHashMap;
 
@@ -19,6 +20,7 @@ use read::{Layer, Picked};
 
 /// How neighbours are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SampleOptions {
     /// Whether a neighbour may be chosen more than once: then there are as many as the fanout of
     /// each vertex with an edge.
@@ -27,6 +29,10 @@ pub struct SampleOptions {
     /// without replacement one after the other, each among those that are left (Efraimidis and
     /// Spirakis, IPL 2006). An edge of weight 0 is never chosen.
     pub weighted: bool,
+}
+
+impl SampleOptions {
+    setters! { replace: bool, weighted: bool }
 }
 
 /// A sample of the neighbourhoods of vertices. Its vertices have numbers of their own: first those

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
-use cenote_tier::device::{Progress as Moves, Rebalance, WorkerConfig};
+use cenote_tier::device::{Progress as Moves, Rebalance};
 use cenote_tier::policy::PolicySpec;
 use clap::ValueEnum;
 use serde::Serialize;
@@ -116,7 +116,7 @@ fn rebalance(path: &Path, members: &Members, kept: &Kept, by: By) -> Result<Move
         ),
         By::Heat => {
             let config = worker_config(members, kept)?;
-            Rebalance::by_heat(device, &WorkerConfig { state: kept.state.clone(), ..config })?
+            Rebalance::by_heat(device, &config.state(kept.state.clone()))?
         }
     };
     let bar = Progress::new("move", Some(plan.moves().len() as u64), Unit::Items);

@@ -59,7 +59,7 @@ impl Shared {
         let end = loop {
             let held = buffer.len();
             if held > LINE_BYTES_MAX {
-                // Who follows the line refuses it.
+                // The parser refuses the line.
                 self.add(&buffer, bytes_max);
                 break Ok(());
             }

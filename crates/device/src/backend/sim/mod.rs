@@ -36,10 +36,11 @@ use super::check_depth;
 use crate::clock::Clock;
 use crate::error::{DeviceError, Result};
 use crate::model::DeviceModel;
-use crate::{Device, Queue, QueueConfig};
+use crate::{Device, Queue, QueueConfig, setters};
 
 /// Configuration of a simulated device.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SimConfig {
     /// The performance of the device.
     pub model: DeviceModel,
@@ -72,6 +73,15 @@ impl SimConfig {
     /// The same without contents: the same timing, and no memory for the file.
     pub fn timing_only(model: DeviceModel) -> Self {
         Self { medium: MediumKind::Forgotten, ..Self::new(model) }
+    }
+
+    setters! {
+        model: DeviceModel,
+        block_bytes: usize,
+        jitter: f64,
+        cache_bytes: u64,
+        faults: FaultPlan,
+        medium: MediumKind,
     }
 }
 

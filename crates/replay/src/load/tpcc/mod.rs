@@ -33,6 +33,7 @@ mod plan;
 mod transactions;
 
 use book::Book;
+use cenote_device::setters;
 use cenote_workload::page::{PageLoad, PageOp};
 use cenote_workload::{Result, WorkloadError};
 pub use layout::{Area, Index, Layout, Table};
@@ -116,6 +117,7 @@ impl TpccMix {
 
 /// Configuration of a TPC-C load.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TpccConfig {
     /// Warehouses, each with about 85 MiB of rows at the start.
     pub warehouses: u64,
@@ -134,6 +136,10 @@ impl Default for TpccConfig {
         let mix = TpccMix::STANDARD;
         Self { warehouses: 1, transactions: 10_000, page_bytes: 4096, mix, seed: 1 }
     }
+}
+
+impl TpccConfig {
+    setters! { warehouses: u64, transactions: u64, page_bytes: u64, mix: TpccMix, seed: u64 }
 }
 
 /// The page accesses of TPC-C. Memory: 12 bytes for each order of the run, 640 for each warehouse,

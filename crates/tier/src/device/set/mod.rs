@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_device::Device;
+use cenote_device::{Device, setters};
 
 use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
@@ -37,6 +37,7 @@ pub struct TierPart {
 
 /// Configuration of a new set.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SetConfig {
     /// The random id of the set, stored in all members.
     pub id: SetId,
@@ -51,6 +52,8 @@ impl SetConfig {
     pub fn new(id: SetId) -> Self {
         Self { id, block_bytes: 16 << 10, journal_pages: 256 }
     }
+
+    setters! { id: SetId, block_bytes: u32, journal_pages: u32 }
 }
 
 /// What [`TieredDevice::refresh`](super::TieredDevice::refresh) found.
@@ -283,8 +286,8 @@ impl Core {
         })
     }
 
-    /// Syncs a tier if it was written. The caller has the journal's lock: whoever syncs next waits
-    /// for the end of a sync that covers its writes.
+    /// Syncs a tier if it was written. The caller has the journal's lock: the next sync waits for
+    /// the end of one that covers its writes.
     fn sync_if_written(&self, tier: usize) -> Result<()> {
         let state = &self.tiers[tier];
         let is_written = state.written.swap(false, Ordering::SeqCst);

@@ -77,7 +77,7 @@ pub enum Reward {
 
 /// ReStore's options.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ReStoreConfig {
+pub(super) struct ReStoreConfig {
     /// How memberships combine to rules.
     pub rules: Rules,
     /// How values are compared.
