@@ -2,9 +2,10 @@
 
     order_bench.py [--graphs kron-20,grid-1000] [--repeats 3] [--dir DIR] [--rows FILE]
 
-Every graph is imported in four orders; then every algorithm runs on all four in turn, again and
+Every graph is imported in each order; then every algorithm runs on all of them in turn, again and
 again, with a cache of a tenth of the pages of lists and a cold page cache (where it may be
-dropped). Graphs of `$CENOTE_DATA` that are not there are left out.
+dropped). Graphs of `$CENOTE_DATA` that are not there are left out. A graph `uniform-N` has N vertices
+and 8 times as many edges.
 """
 
 import argparse
@@ -41,7 +42,8 @@ def input_of(bench, name):
     kind, size = name.split("-")
     out = bench.path(f"{name}.u32")
     Path(out).unlink(missing_ok=True)
-    flags = {"kron": ["--scale", size], "grid": ["--rows", size, "--cols", size]}[kind]
+    flags = {"kron": ["--scale", size], "grid": ["--rows", size, "--cols", size],
+             "uniform": ["--vertices", size, "--edges", str(8 * int(size))]}[kind]
     subprocess.run([CENOTE, "generate", kind, *flags, "--out", out], check=True,
                    capture_output=True)
     return [out], []
@@ -76,9 +78,11 @@ def measure(bench, name):
         print(f"{name}: no data")
         return
     files, flags = found
-    graphs = {order: bench.path(f"{name}-{order}.cenote") for order in ORDERS}
+    orders = bench.options.orders.split(",")
+    algorithms = {name: ALGORITHMS[name] for name in bench.options.algorithms.split(",")}
+    graphs = {order: bench.path(f"{name}-{order}.cenote") for order in orders}
     print(f"{name}\n  {'order':8} {'pages':>8} {'import s':>9}", end="")
-    print("".join(f" {algorithm + ' passes':>15} {'user s':>7}" for algorithm in ALGORITHMS))
+    print("".join(f" {algorithm + ' passes':>15} {'user s':>7}" for algorithm in algorithms))
     lines = {}
     for order, graph in graphs.items():
         told, seconds = user_seconds(
@@ -90,8 +94,8 @@ def measure(bench, name):
                      stored_edges=info["stored_edges"], codec=info["codec"],
                      seconds=told["seconds"], peak_rss_bytes=told["peak_rss_bytes"])
         lines[order] = f"  {order:8} {info['pages']:8} {seconds:9.2f}"
-    for algorithm, more in ALGORITHMS.items():
-        rows = {order: [] for order in ORDERS}
+    for algorithm, more in algorithms.items():
+        rows = {order: [] for order in orders}
         for _ in range(bench.options.repeats):
             for order, graph in graphs.items():
                 told, seconds = user_seconds(
@@ -113,6 +117,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--graphs", default=f"kron-20,grid-1000,{','.join(REAL)}")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--orders", default=",".join(ORDERS))
+    parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
     parser.add_argument("--dir", default="order-bench")
     parser.add_argument("--rows", help="where the raw rows go [default: experiments/runs]")
     parser.add_argument("--flags", default="", help="further flags of every import")

@@ -44,7 +44,7 @@ def import_graph(
     keep_duplicates: bool = False,
     keep_self_loops: bool = False,
     ids: Literal["auto", "integer", "string"] = "auto",
-    order: Literal["natural", "degree", "bfs", "random"] = "natural",
+    order: Literal["natural", "degree", "bfs", "random", "auto"] = "natural",
     seed: int = 1,
     memory: Memory = "1GiB",
     page_bytes: int = 4096,
@@ -87,7 +87,9 @@ def import_graph(
             `"f64"` [the first that holds the first value].
         keep_duplicates, keep_self_loops: store repeated edges, and edges from a vertex to itself.
         ids: the kind of ids [integers if all of them are].
-        order: the order of the vertices in the file; `seed` is that of `"random"`.
+        order: the order of the vertices in the file; `seed` is that of `"random"`. `"auto"` takes
+            `"natural"` or `"degree"`, whichever makes many passes over all edges faster by a sample
+            of the edges.
         memory: the budget, in bytes or as text such as `"512MiB"` or `"25%"` of the machine's.
         page_bytes: of the graph file, a power of two from 4,096 to 65,536.
         free_space: percent of each page of lists that stay free, 0 to 50: when changes are merged,

@@ -112,6 +112,9 @@ fn option(name: &str, value: &Bound<'_, PyAny>, seed: u64) -> PyResult<Step> {
             step(move |import| import.values(kind))
         }
         "order" => {
+            if value.extract::<String>().is_ok_and(|name| name == "auto") {
+                return Ok(step(Import::auto_order));
+            }
             let order = order(name, value, seed)?;
             step(move |import| import.order(order))
         }

@@ -215,6 +215,8 @@ def test_options_of_an_import_reach_the_library():
     assert (info["codec"], info["hub_neighbours"], info["ids"]) == ("packed", True, "string")
     assert info["directed"] and info["in_edges"] and info["duplicates_kept"]
     assert info["self_loops_kept"]
+    report = cenote.import_graph(EDGES, "h.cenote", order="auto")
+    assert report["order"] == "natural" and "caches" in report["order_reason"]
 
 
 @pytest.mark.parametrize(

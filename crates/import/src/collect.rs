@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::ids::integers::{IntegerSet, LocalIds};
 use crate::ids::names::NameNumbers;
 use crate::ids::strings::Dictionary;
+use crate::order::sample::Sample;
 use crate::parse::token::integer_id_or_name;
 use crate::parse::{Fault, Sink};
 use crate::spill::{Extent, SpillFile, SpillWriter};
@@ -20,13 +21,16 @@ pub(super) struct CollectorSizes {
     pub sample: usize,
     /// Bytes of a weight after each pair: 0 unless weights are imported.
     pub weight_bytes: usize,
+    /// Whether edges are sampled to choose an order of the vertices.
+    pub chooses_order: bool,
 }
 
 impl CollectorSizes {
     /// Bytes of memory of a collector.
     pub fn memory(&self) -> usize {
         // One block of narrow and one of wide pairs are open.
-        SpillWriter::memory(2, self.spill_block) + self.sample * 16
+        let for_order = if self.chooses_order { Sample::BYTES } else { 0 };
+        SpillWriter::memory(2, self.spill_block) + self.sample * 16 + for_order
     }
 }
 
@@ -36,6 +40,8 @@ pub(super) struct Collected {
     /// Blocks of [`NARROW`] and of [`WIDE`] pairs, each followed by its weight, if any.
     pub extents: [Vec<Extent>; 2],
     pub sample: Vec<(u64, u64)>,
+    /// The sample to choose an order of the vertices by.
+    pub order_sample: Option<Sample>,
     /// Sum of the [`fingerprint`]s of the pairs, if they are read again.
     pub fingerprint: u64,
 }
@@ -90,6 +96,9 @@ impl<'a> Pairs<'a> {
             }
             self.collected.edges += 1;
             self.add(source, target, weight)?;
+        }
+        if let Some(sample) = &mut self.collected.order_sample {
+            batch.edges().for_each(|(source, target, _)| sample.add(source, target));
         }
         Ok(())
     }
@@ -196,7 +205,8 @@ impl<'a, 'b> IntegerCollector<'a, 'b> {
         sizes: CollectorSizes,
         auto: bool,
     ) -> Result<Self> {
-        let (batch, pairs) = (Batch::new(sizes.weight_bytes > 0), Pairs::new(spill, sizes)?);
+        let (batch, mut pairs) = (Batch::new(sizes.weight_bytes > 0), Pairs::new(spill, sizes)?);
+        pairs.collected.order_sample = sizes.chooses_order.then(Sample::new);
         Ok(Self { ids, local: LocalIds::default(), batch, pairs, auto })
     }
 
@@ -303,6 +313,13 @@ pub(super) fn join(parts: Vec<Collected>) -> Collected {
             all.extend(part);
         }
         all.sample.extend(part.sample);
+        all.order_sample = match (all.order_sample.take(), part.order_sample) {
+            (Some(mut all), Some(part)) => {
+                all.merge(part);
+                Some(all)
+            }
+            (all, part) => all.or(part),
+        };
     }
     all
 }

@@ -267,6 +267,9 @@ pub struct ImportConfig {
     pub ids: IdKind,
     /// Order of the vertices in the file.
     pub order: Order,
+    /// Whether to take, instead of `order`, the natural order or that of degrees, whichever makes
+    /// many passes over all edges faster by a sample of the edges.
+    pub auto_order: bool,
     /// Memory budget of the whole import, in bytes.
     pub memory_bytes: usize,
     /// Page size of the graph file in bytes: a power of two from 4 KiB to 64 KiB.
@@ -297,6 +300,7 @@ impl Default for ImportConfig {
             keep_self_loops: false,
             ids: IdKind::Auto,
             order: Order::Natural,
+            auto_order: false,
             memory_bytes: 1 << 30,
             page_bytes: 4096,
             free_space: 0,
@@ -319,6 +323,7 @@ impl ImportConfig {
         keep_self_loops: bool,
         ids: IdKind,
         order: Order,
+        auto_order: bool,
         memory_bytes: usize,
         page_bytes: u32,
         free_space: u32,

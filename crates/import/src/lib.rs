@@ -9,7 +9,8 @@
 //! 3. `ids`: collects the user's ids and ranks them in ascending order
 //! 4. `collect`: spills the pairs, unless the input can simply be read again; `batch`: the pairs
 //!    that a worker has parsed
-//! 5. `order`: computes the vertex of each rank, unless the order is that of the ids
+//! 5. `order`: computes the vertex of each rank, unless the order is that of the ids; chooses the
+//!    order by a sample of the edges, if asked to
 //! 6. `partition`, `mapper`: map ids to vertices and partition the edges by ranges of keys, each of
 //!    which fits into memory
 //! 7. `sort`, `build`: sort one range after the other and stream its lists to the graph writer

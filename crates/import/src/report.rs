@@ -78,6 +78,8 @@ pub struct ImportReport {
     pub ids: &'static str,
     /// Order of the vertices: `natural`, `degree`, `bfs` or `random`.
     pub order: &'static str,
+    /// Why this order was taken, if it was chosen by a sample of the edges.
+    pub order_reason: Option<String>,
     /// Type of the stored weights.
     pub weights: Option<&'static str>,
     /// Bytes read from the inputs, before decompression.

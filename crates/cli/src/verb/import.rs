@@ -98,14 +98,15 @@ pub struct Args {
     )]
     ids: IdKind,
     /// Order of the vertices on disk: that of their ids, by descending degree, of a breadth-first
-    /// search, or shuffled
+    /// search, or shuffled; auto takes one of the first two, whichever makes many passes over all
+    /// edges faster by a sample of the edges
     #[arg(
         long,
-        value_name = "natural|degree|bfs|random",
+        value_name = "natural|degree|bfs|random|auto",
         default_value = "natural",
-        value_parser = named(&ORDERS)
+        value_parser = named(&ORDER_CHOICES)
     )]
-    order: Order,
+    order: OrderChoice,
     /// Seed of `--order random`
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
@@ -231,7 +232,6 @@ impl Args {
         };
         let mut import = Import::new()
             .ids(self.ids)
-            .order(ordered(self.order, self.seed))
             .memory(self.memory)
             .page_bytes(page_bytes.context("--page-size: expected 4KiB to 64KiB")?)
             .free_space(self.free_space)
@@ -243,6 +243,10 @@ impl Args {
         import = self.inputs.iter().fold(import, |import, path| import.input(self.input(path)));
         import = self.vertices.iter().fold(import, Import::vertices_path);
         import = self.tiers.iter().fold(import, Import::tier);
+        import = match self.order {
+            OrderChoice::Is(order) => import.order(ordered(order, self.seed)),
+            OrderChoice::Auto => import.auto_order(),
+        };
         import = set(import, self.directed, Import::directed);
         import = set(import, self.in_edges, Import::in_edges);
         import = set(import, self.keep_duplicates, Import::keep_duplicates);
@@ -317,6 +321,21 @@ pub(super) const ORDERS: [(&str, Order); 4] = [
     ("random", Order::Random { seed: 0 }),
 ];
 
+/// The order of an import, or that the import chooses it.
+#[derive(Clone, Copy, Debug)]
+enum OrderChoice {
+    Is(Order),
+    Auto,
+}
+
+const ORDER_CHOICES: [(&str, OrderChoice); 5] = [
+    ("natural", OrderChoice::Is(Order::Natural)),
+    ("degree", OrderChoice::Is(Order::Degree)),
+    ("bfs", OrderChoice::Is(Order::Bfs)),
+    ("random", OrderChoice::Is(Order::Random { seed: 0 })),
+    ("auto", OrderChoice::Auto),
+];
+
 /// A parser for named values, which help and messages list.
 pub(super) fn named<T: Copy + Send + Sync + 'static>(
     names: &'static [(&'static str, T)],
@@ -329,7 +348,7 @@ pub(super) fn named<T: Copy + Send + Sync + 'static>(
 
 fn print(out: &Path, report: &ImportReport) -> Result<()> {
     let per_second = |amount: u64| (amount as f64 / report.seconds.max(1e-9)) as u64;
-    output::facts(&[
+    let mut facts = vec![
         ("graph", out.display().to_string()),
         ("vertices", count(report.vertices)),
         ("edges", count(report.edges)),
@@ -348,5 +367,9 @@ fn print(out: &Path, report: &ImportReport) -> Result<()> {
         ),
         ("written", size(report.output_bytes)),
         ("peak memory", size(memory::peak_rss_bytes())),
-    ])
+    ];
+    if let Some(reason) = &report.order_reason {
+        facts.insert(6, ("order", format!("{}: {reason}", report.order)));
+    }
+    output::facts(&facts)
 }

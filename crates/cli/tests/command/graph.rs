@@ -108,12 +108,14 @@ fn no_order_of_the_vertices_shows_outside() {
     let edges = "10\t20\n10\t30\n10\t40\n10\t50\n20\t30\n40\t50\n";
     for (flags, order, seed) in [
         ("", "natural", json!(null)),
+        ("--order auto", "natural", json!(null)),
         ("--order degree", "degree", json!(null)),
         ("--order bfs", "bfs", json!(null)),
         ("--order random --seed 3", "random", json!(3)),
     ] {
         let (bench, printed) = imported(flags);
         assert_eq!(printed["order"], order);
+        assert_eq!(printed["order_reason"].is_string(), flags.ends_with("auto"));
         let info = parse(&bench.succeed("info graph.cenote --json"));
         assert_eq!((&info["order"], &info["order_seed"]), (&json!(order), &seed));
         assert_eq!(info["degree_max_vertex"], 10);

@@ -52,6 +52,7 @@ impl<'a> Import<'a> {
             spill_block: share(limit, 64 * workers, 4 << 10, 256 << 10),
             sample: share(limit / 16, 64 * workers, 1 << 9, 1 << 16),
             weight_bytes: self.config.weight_bytes(),
+            chooses_order: self.config.auto_order,
         }
     }
 

@@ -107,7 +107,9 @@ impl Import<'_> {
         let pass = blocks::pass_memory(workers, block_bytes(limit, workers)) + pages + stored;
         let ids = ids_bytes + bitmap_bytes.min(limit / 2);
         let gather = ids + sort_bytes + workers * sizes.memory() + pass;
-        let placed = if config.order == Order::Natural { 0 } else { 4 * vertices_usize };
+        // An order that is chosen may be the one that takes more.
+        let order = if config.auto_order { Order::Degree } else { config.order };
+        let placed = if order == Order::Natural { 0 } else { 4 * vertices_usize };
         let ids = ids + placed;
         let reading = pass.max(workers * SpillReader::memory(sizes.spill_block));
         let partition = ids + reading + workers * 8 * BLOCK_BYTES_MIN;
@@ -119,8 +121,7 @@ impl Import<'_> {
         let pages = keys as u64 * 5 / u64::from(config.page_bytes) + 1;
         let hubs = ids + writer + GraphWriter::hub_neighbours_bytes(pages, workers);
         let ranks = ids + writer + 2 * placed + stored;
-        let order =
-            ids + order::memory(config.order, vertices_usize, keys * 5 + vertices_usize * 16);
+        let order = ids + order::memory(order, vertices_usize, keys * 5 + vertices_usize * 16);
         let most = [gather, partition, sort, hubs, ranks, order].into_iter().max().unwrap_or(0);
         most + self.streams_bytes
     }

@@ -216,6 +216,16 @@ impl<'a> Import<'a> {
             return Err(ImportError::Empty { inputs: names(self.inputs) });
         }
         let seconds_read = seconds_since(&start);
+        let choice = self.choose_order(&mut gathered);
+        let order = choice.as_ref().map_or(self.config.order, |choice| choice.order);
+        let config = ImportConfig { order, auto_order: false, ..self.config.clone() };
+        let report = Import { config: &config, ..*self }.write_graph(gathered)?;
+        let order_reason = choice.map(|choice| choice.reason);
+        Ok(ImportReport { seconds_read, order_reason, ..report })
+    }
+
+    /// Writes the graph of what was gathered.
+    fn write_graph(&self, mut gathered: Gathered<'a>) -> Result<ImportReport> {
         let start = RealClock::default();
         let order_spill_bytes = self.place(&mut gathered)?;
         let seconds_order = seconds_since(&start);
@@ -250,6 +260,7 @@ impl<'a> Import<'a> {
             lines_with_more_columns: lines_with_more,
             ids: self.stored.map_or(ids.kind(), |stored| stored.ids.kind()),
             order: self.config.order.name(),
+            order_reason: None,
             weights: self.config.weights.map(WeightType::name),
             input_bytes: gathered.input_bytes,
             unpacked_bytes: gathered.unpacked_bytes,
@@ -257,7 +268,7 @@ impl<'a> Import<'a> {
             output_bytes: written.output_bytes,
             peak_memory_bytes: 0,
             seconds: 0.0,
-            seconds_read,
+            seconds_read: 0.0,
             seconds_order,
             seconds_partition,
             seconds_write: seconds_since(&start),

@@ -6,6 +6,7 @@
 //! file.
 
 mod bfs;
+pub(crate) mod sample;
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use cenote_device::mix;
 use cenote_pool::Pool;
 
 use self::bfs::Search;
+use self::sample::{Choice, Shape};
 use crate::budget::Held;
 use crate::config::ImportConfig;
 use crate::driver::{Gathered, Import, explain_output};
@@ -32,6 +34,22 @@ const STREAMS_BYTES: usize = 4 << 20;
 const INDEX_BYTES: usize = 8;
 
 impl<'a> Import<'a> {
+    /// Chooses the order of the vertices by a sample of the edges. `None` if the order is given.
+    pub(super) fn choose_order(&self, gathered: &mut Gathered<'a>) -> Option<Choice> {
+        if !self.config.auto_order {
+            return None;
+        }
+        let Gathered { ids, collected, .. } = gathered;
+        let Some(sample) = collected.order_sample.take() else {
+            let reason = "edges between strings are not sampled".to_owned();
+            return Some(Choice { order: Order::Natural, reason });
+        };
+        let ranks = |(source, target)| (ids.dense(source), ids.dense(target));
+        let edges = sample.finish().into_iter().map(ranks);
+        let edges: Vec<_> = edges.filter(|(source, target)| source != target).collect();
+        Some(Shape::of(&edges, self.config.directed, ids.len()).choose())
+    }
+
     /// Computes the vertex of every rank, unless the order is natural. Returns the bytes spilled.
     pub(super) fn place(&self, gathered: &mut Gathered<'a>) -> Result<u64> {
         let order = self.config.order;
@@ -72,6 +90,7 @@ impl<'a> Import<'a> {
     fn natural_graph(&self, gathered: &Gathered<'a>) -> Result<(Temporary, u64)> {
         let config = ImportConfig {
             order: Order::Natural,
+            auto_order: false,
             in_edges: false,
             codec: Codec::Raw,
             ..self.config.clone()

@@ -186,3 +186,49 @@ fn an_order_survives_a_tight_budget() {
         assert_imports(std::slice::from_ref(&spec), &config, &integers(&edges), &[]);
     }
 }
+
+#[test]
+fn auto_takes_the_natural_order_of_a_small_graph_and_of_strings() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.cenote");
+    let run = |text: &str, auto| {
+        let spec = file(&folder, "a.txt", text.as_bytes());
+        let config = ImportConfig::default().auto_order(auto).overwrite(true);
+        let report = import(&[spec], &out, &config, &NoProgress).unwrap();
+        (report.order, report.order_reason, fs::read(&out).unwrap())
+    };
+    for (text, why) in [("1 2\n2 3\n", "3 vertices"), ("a b\nb c\n", "strings")] {
+        let (order, reason, graph) = run(text, true);
+        assert_eq!(order, "natural");
+        assert!(reason.unwrap().contains(why));
+        assert!(run(text, false) == ("natural", None, graph));
+    }
+}
+
+#[test]
+fn auto_takes_the_order_of_degrees_of_a_large_graph_with_hubs() {
+    let folder = tempfile::tempdir().unwrap();
+    // Every vertex is joined to one of 300 hubs, which lie anywhere.
+    let vertices = 600_000u32;
+    let mixed = |number: u32| number.wrapping_mul(0x9e37_79b1) >> 7;
+    let pair = |vertex| [vertex, mixed(mixed(vertex) % 300 + 1) % vertices];
+    let pairs: Vec<u8> = (0..vertices).flat_map(pair).flat_map(u32::to_le_bytes).collect();
+    let spec = file(&folder, "a.u32", &pairs);
+    let out = folder.path().join("out.cenote");
+    let run = |config: ImportConfig| {
+        let config = config.overwrite(true);
+        let report = import(std::slice::from_ref(&spec), &out, &config, &NoProgress).unwrap();
+        (report, fs::read(&out).unwrap())
+    };
+    let mut known = None;
+    for (threads, memory_bytes) in [(1, 40 << 20), (3, 1 << 30)] {
+        let auto = ImportConfig::default().auto_order(true);
+        let (report, graph) = run(auto.threads(threads).memory_bytes(memory_bytes));
+        assert_eq!(report.order, "degree");
+        assert!(report.order_reason.unwrap().contains("% of the entries"));
+        let is_same = *known.get_or_insert_with(|| graph.clone()) == graph;
+        assert!(is_same, "{threads} threads in {memory_bytes} bytes");
+    }
+    let graph = open(&out);
+    assert_eq!(graph.superblock().order, Order::Degree);
+}
