@@ -5,8 +5,6 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-use super::data::Profile;
-
 /// The spread of repetitions above which a profile counts as busy.
 const SPREAD_MAX: f64 = 0.25;
 
@@ -70,23 +68,6 @@ impl fmt::Display for Calm {
     }
 }
 
-impl Profile {
-    /// How calm it was during the measurement. Of a profile from before this was recorded, only
-    /// the spread is known.
-    pub fn calm(&self) -> Calm {
-        self.conditions.calm.unwrap_or_else(|| Calm::new(self.spread(None), None, None))
-    }
-
-    /// The median spread of repetitions over all points, or over those of requests of `bytes`; 0
-    /// without points.
-    pub fn spread(&self, bytes: Option<u64>) -> f64 {
-        let curves = self.curves.iter().filter(|c| bytes.is_none_or(|bytes| c.bytes == bytes));
-        let mut spreads: Vec<f64> = curves.flat_map(|c| &c.points).map(|p| p.spread()).collect();
-        spreads.sort_by(f64::total_cmp);
-        spreads.get(spreads.len() / 2).copied().unwrap_or(0.0)
-    }
-}
-
 /// Counts what others do while a profile is measured.
 pub(super) struct Watch {
     /// The drive's name in sysfs.
@@ -102,16 +83,15 @@ impl Watch {
         Self { drive: drive.map(str::to_owned), drive_bytes, ticks: Ticks::now() }
     }
 
-    /// Adds to a profile what others did since the start. The profile's own requests moved its
-    /// [`Conditions::bytes_moved`](super::Conditions::bytes_moved).
-    pub(super) fn finish(self, profile: &mut Profile) {
-        let own_bytes = profile.conditions.bytes_moved;
+    /// How calm it was since the start, for a profile whose requests moved `own_bytes` and have
+    /// this spread.
+    pub(super) fn finish(self, own_bytes: u64, spread: f64) -> Calm {
         let now_bytes = self.drive.as_deref().and_then(drive_bytes);
         let moved = self.drive_bytes.zip(now_bytes).map(|(then, now)| now.saturating_sub(then));
         let io = moved.filter(|moved| *moved > 0);
         let io = io.map(|moved| moved.saturating_sub(own_bytes) as f64 / moved as f64);
         let cpu = self.ticks.zip(Ticks::now()).and_then(|(then, now)| now.others_since(&then));
-        profile.conditions.calm = Some(Calm::new(profile.spread(None), io, cpu));
+        Calm::new(spread, io, cpu)
     }
 }
 
@@ -192,16 +172,5 @@ mod tests {
         assert_eq!(now.others_since(&then), Some(0.5));
         assert_eq!(then.others_since(&then), None);
         assert!(Ticks::now().is_some(), "the tests run on Linux");
-    }
-
-    #[test]
-    fn a_profile_from_before_is_as_calm_as_its_repetitions_were_alike() {
-        let mut profile = Profile::assumed();
-        assert_eq!(profile.calm(), Calm::default());
-        for point in profile.curves.iter_mut().flat_map(|c| &mut c.points) {
-            (point.iops_min, point.iops_max) = (0.5 * point.iops, 1.5 * point.iops);
-        }
-        let calm = profile.calm();
-        assert!(calm.busy && (calm.spread - 0.5).abs() < 1e-9, "{calm:?}");
     }
 }

@@ -368,6 +368,23 @@ impl Profile {
     }
 }
 
+impl Profile {
+    /// How calm it was during the measurement. Of a profile from before this was recorded, only
+    /// the spread is known.
+    pub fn calm(&self) -> Calm {
+        self.conditions.calm.unwrap_or_else(|| Calm::new(self.spread(None), None, None))
+    }
+
+    /// The median spread of repetitions over all points, or over those of requests of `bytes`; 0
+    /// without points.
+    pub fn spread(&self, bytes: Option<u64>) -> f64 {
+        let curves = self.curves.iter().filter(|c| bytes.is_none_or(|bytes| c.bytes == bytes));
+        let mut spreads: Vec<f64> = curves.flat_map(|c| &c.points).map(|p| p.spread()).collect();
+        spreads.sort_by(f64::total_cmp);
+        spreads.get(spreads.len() / 2).copied().unwrap_or(0.0)
+    }
+}
+
 pub(super) fn k_rule(share: f64) -> String {
     format!(
         "smallest depth that reaches {:.0}% of the maximal random throughput, curve smoothed by \
@@ -398,6 +415,17 @@ mod tests {
         assert!(profile.assumed);
         assert_eq!(profile.fault(), None);
         assert!((profile.model().iops(Op::Read, 4096, 128) - 100e3).abs() < 1e3);
+    }
+
+    #[test]
+    fn a_profile_from_before_is_as_calm_as_its_repetitions_were_alike() {
+        let mut profile = Profile::assumed();
+        assert_eq!(profile.calm(), Calm::default());
+        for point in profile.curves.iter_mut().flat_map(|c| &mut c.points) {
+            (point.iops_min, point.iops_max) = (0.5 * point.iops, 1.5 * point.iops);
+        }
+        let calm = profile.calm();
+        assert!(calm.busy && (calm.spread - 0.5).abs() < 1e-9, "{calm:?}");
     }
 
     #[test]

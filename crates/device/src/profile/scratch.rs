@@ -115,7 +115,8 @@ fn watched(
 ) -> Result<Profile> {
     let watch = Watch::start(identity.name.as_deref());
     let mut profile = profile(device, region, config, progress)?;
-    watch.finish(&mut profile);
+    let calm = watch.finish(profile.conditions.bytes_moved, profile.spread(None));
+    profile.conditions.calm = Some(calm);
     Ok(profile)
 }
 
