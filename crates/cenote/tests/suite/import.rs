@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use cenote::import::{ImportError, Phase};
+use cenote::import::{HubNeighboursChoice, ImportError, Phase};
 use cenote::{Compact, Error, Import};
 
 fn edges() -> Vec<(u32, u32)> {
@@ -70,8 +70,9 @@ fn the_memory_that_an_error_names_is_enough_for_rows_and_for_compacting() {
     for threads in [1, 2, 4] {
         for memory in [1, 1 << 20, 8 << 20] {
             let import = |memory: usize| {
-                let import = Import::new().edges(edges.iter().copied());
-                import.threads(threads).memory(memory).overwrite().run(&graph)
+                let import = Import::new().edges(edges.iter().copied()).overwrite();
+                let import = import.hub_neighbours(HubNeighboursChoice::Yes).threads(threads);
+                import.memory(memory).run(&graph)
             };
             if let Err(error) = import(memory) {
                 let ImportError::Memory { needed, .. } = error else { panic!("{error}") };

@@ -141,6 +141,7 @@ impl Import<'_> {
         let filled = u64::from(100 - self.config.free_space);
         let pages = entries * 5 * 100 / filled / u64::from(self.config.page_bytes) + 1;
         let bytes = GraphWriter::hub_neighbours_bytes(pages, workers);
+        let before = held.bytes();
         held.grow(bytes, "finding hub neighbours (`hub_neighbours` can be left out)")?;
         self.progress.begin(Phase::HubNeighbours, Some(entries * 4));
         let go_on = &mut |bytes| {
@@ -148,6 +149,7 @@ impl Import<'_> {
             !self.progress.cancelled()
         };
         if writer.write_hub_neighbours(workers, go_on)? {
+            held.shrink_to(before);
             Ok(())
         } else {
             Err(ImportError::Cancelled)
