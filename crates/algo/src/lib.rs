@@ -26,6 +26,7 @@
 pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;
+pub mod communities;
 mod csr;
 pub mod degrees;
 pub mod dfs;
