@@ -85,11 +85,11 @@ def edges_of(bench, name, graph):
     """The edges for igraph, of numbers from 0 on."""
     import numpy as np
 
-    pairs = bench.path(f"{name}-edges.csv")
+    pairs = bench.path(f"{name}-edges.tsv")
     if not os.path.exists(pairs):
         subprocess.run([CENOTE, "export", graph, "--out", pairs], check=True, capture_output=True)
     numbers = {}
-    edges = np.loadtxt(pairs, delimiter=",", skiprows=1, dtype=str, usecols=(0, 1))
+    edges = np.loadtxt(pairs, delimiter="\t", comments="#", dtype=str, usecols=(0, 1))
     if edges.size and all(edge.isdigit() for edge in edges[:100].ravel()):
         edges = edges.astype(np.int64)
     numbers, edges = np.unique(edges, return_inverse=True)

@@ -23,11 +23,26 @@ const SLOT_BYTES: u64 = 16;
 /// The first table has one slot for so many entries of lists.
 const ENTRIES_PER_SLOT: u64 = 4;
 
-/// A table that was too small is followed by one with so many times the slots.
-const GROWTH: u64 = 4;
+/// A table that was too small is followed by one with so many times as many.
+const GROWTH: u64 = 2;
 
 /// The least slots: a fifth of them is more than the threads, each of which may fill one too many.
-pub(super) const SLOTS_MIN: u64 = 1 << 12;
+const SLOTS_MIN: u64 = 1 << 12;
+
+/// The slots that suffice for any graph between subsets: a table is full at four fifths.
+fn enough(entries: u64) -> u64 {
+    entries + entries / 4 + SLOTS_MIN
+}
+
+/// The most bytes of a table.
+pub(super) fn bytes_for(entries: u64) -> u64 {
+    enough(entries) * SLOT_BYTES
+}
+
+/// The least bytes of a table.
+pub(super) fn least_bytes() -> u64 {
+    SLOTS_MIN * SLOT_BYTES
+}
 
 /// Consecutive numbers for labels, in ascending order of these.
 pub(super) struct Numbers {
@@ -71,15 +86,15 @@ impl Partition<'_> {
     /// The graph between the nodes that `other` names for each vertex, of so many nodes.
     pub fn gather(&mut self, nodes: usize, room: &Room) -> Result<Level> {
         let entries = self.engine.graph().superblock().stored_out;
-        // A table is full at four fifths.
-        let enough = entries + entries / 4 + SLOTS_MIN;
+        let enough = enough(entries);
         let mut slots = (entries / ENTRIES_PER_SLOT).max(SLOTS_MIN).min(enough);
         loop {
             slots = slots.min(room.bytes / SLOT_BYTES);
             let degrees = HugeVec::zeroed(nodes)?;
             let pairs = Pairs::new(slots)?;
             let gather = Gather { partition: self, pairs: &pairs, degrees: &degrees };
-            visit(self.engine, "gather", ActiveSet::All, self.scale, &gather)?;
+            let label = format!("iteration {}: gather", self.iteration);
+            visit(self.engine, &label, ActiveSet::All, self.scale, &gather)?;
             self.passes += 1;
             if !pairs.is_full.load(Ordering::Relaxed) {
                 return pairs.into_level(degrees.into_plain(), room);
@@ -110,7 +125,13 @@ impl Pairs {
         let slots = slots as usize;
         let (keys, weights) = (HugeVec::zeroed(slots)?, HugeVec::zeroed(slots)?);
         let used_max = slots as u64 - (slots as u64).div_ceil(5);
-        Ok(Self { keys, weights, used: AtomicU64::new(0), used_max, is_full: AtomicBool::new(false) })
+        Ok(Self {
+            keys,
+            weights,
+            used: AtomicU64::new(0),
+            used_max,
+            is_full: AtomicBool::new(false),
+        })
     }
 
     #[inline(always)]
@@ -130,12 +151,8 @@ impl Pairs {
                     self.is_full.store(true, Ordering::Relaxed);
                     return;
                 }
-                let taken = self.keys[slot].compare_exchange(
-                    0,
-                    key,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                );
+                let taken =
+                    self.keys[slot].compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed);
                 match taken {
                     Ok(_) => {
                         self.used.fetch_add(1, Ordering::Relaxed);
@@ -156,12 +173,13 @@ impl Pairs {
     fn into_level(self, degrees: HugeVec<u64>, room: &Room) -> Result<Level> {
         let nodes = degrees.len();
         let pairs = self.used.load(Ordering::Relaxed);
-        room.check(self.keys.len() as u64 * SLOT_BYTES + Level::bytes_for(nodes as u64, 2 * pairs))?;
+        room.check(
+            self.keys.len() as u64 * SLOT_BYTES + Level::bytes_for(nodes as u64, 2 * pairs),
+        )?;
         let ends = |key: u64| ((key >> 32) as usize - 1, key as u32 as usize);
         let used = self.keys.par_iter().zip(&self.weights[..]).with_min_len(BLOCK);
-        let used = used.map(|(key, weight)| {
-            (key.load(Ordering::Relaxed), weight.load(Ordering::Relaxed))
-        });
+        let used =
+            used.map(|(key, weight)| (key.load(Ordering::Relaxed), weight.load(Ordering::Relaxed)));
         let used = used.filter(|&(key, _)| key != 0);
         let starts: HugeVec<AtomicU64> = HugeVec::zeroed(nodes + 1)?;
         used.clone().for_each(|(key, _)| {
@@ -174,7 +192,8 @@ impl Pairs {
             end += start.load(Ordering::Relaxed);
             start.store(end, Ordering::Relaxed);
         }
-        let words: HugeVec<AtomicU32> = HugeVec::zeroed(2 * pairs as usize * size_of::<Entry>() / 4)?;
+        let words: HugeVec<AtomicU32> =
+            HugeVec::zeroed(2 * pairs as usize * size_of::<Entry>() / 4)?;
         used.for_each(|(key, weight)| {
             let (a, b) = ends(key);
             for (from, to) in [(a, b), (b, a)] {

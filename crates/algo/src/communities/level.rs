@@ -2,7 +2,6 @@
 
 use cenote_engine::{Engine, EngineError, HugeVec};
 
-use super::METHODS;
 use crate::report::Result;
 
 /// Words of an entry: the node, and the lower and the upper half of the weight.
@@ -17,6 +16,8 @@ pub(super) const CHECK_EVERY: usize = 1 << 12;
 /// The memory for levels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
+    /// The algorithm's name, for messages.
+    pub what: &'static str,
     /// What may be used.
     pub bytes: u64,
     /// The budget of the run, for messages.
@@ -32,11 +33,11 @@ impl Room {
         // The other half of more memory goes to cached pages.
         let needed = self.budget + 2 * missing;
         Err(EngineError::Budget {
-            what: METHODS.to_owned(),
+            what: self.what.to_owned(),
             given: self.budget,
             needed,
             suggested: needed.div_ceil(1 << 20),
-            breakdown: format!("the graph between communities {bytes}"),
+            breakdown: format!("the graph between its communities {bytes}"),
         }
         .into())
     }

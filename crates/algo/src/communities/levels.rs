@@ -8,6 +8,7 @@ use cenote_engine::{Engine, HugeVec};
 use super::Method;
 use super::level::{CHECK_EVERY, Level, Sums, renumber, split};
 use super::moves::GAIN_MIN;
+use crate::mix::mix;
 use crate::report::Result;
 
 /// The communities of the nodes of the first level.
@@ -30,6 +31,36 @@ pub(super) struct Levels<'e> {
     pub total: u64,
     /// The resolution divided by that.
     pub density: f64,
+    /// Another order of nodes for each.
+    pub iteration: u32,
+}
+
+/// Numbers `0..count` in an order that is neither theirs nor random: every number is as far from
+/// the one before as the golden section of `count`, or about that.
+struct Scattered {
+    count: u64,
+    step: u64,
+    start: u64,
+}
+
+impl Scattered {
+    fn new(count: usize, iteration: u32) -> Self {
+        let count = count as u64;
+        let golden = (count as f64 * 0.618_033_988_749_895) as u64 + u64::from(iteration);
+        let step = (golden..).find(|&step| gcd(step, count) == 1).unwrap_or(1);
+        Self { count, step, start: mix(u64::from(iteration)) % count.max(1) }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.count).map(|at| {
+            let at = self.start as u128 + u128::from(at) * u128::from(self.step);
+            (at % u128::from(self.count)) as u32
+        })
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl Levels<'_> {
@@ -39,26 +70,25 @@ impl Levels<'_> {
         // From the nodes of the first level to those of this one.
         let mut node_of: HugeVec<u32> = HugeVec::zeroed(level.nodes())?;
         (0..).zip(node_of.iter_mut()).for_each(|(node, at)| *at = node);
-        let mut levels = 0;
+        let mut levels = 1;
         loop {
-            levels += 1;
-            let mut totals = totals(&level, &labels)?;
-            self.move_nodes(&level, &mut labels, &mut totals)?;
-            let mut groups = HugeVec::zeroed(level.nodes())?;
-            match self.method {
-                Method::Leiden => self.refine_nodes(&level, &labels, &totals, &mut groups)?,
-                Method::Louvain => groups.copy_from_slice(&labels),
-            }
-            drop(totals);
-            if std::env::var_os("COMM_DEBUG").is_some() {
-                eprintln!("level {levels}: {} nodes {} entries", level.nodes(), level.entries());
-            }
             let nodes = level.nodes();
-            renumber(&mut labels, nodes)?;
-            let count = renumber(&mut groups, nodes)?;
-            if count == nodes {
-                break;
+            let moves = self.move_nodes(&level, &mut labels)?;
+            if renumber(&mut labels, nodes)? == nodes {
+                // A move may let another node gain that is no neighbour, so all are looked at again.
+                if moves > 0 {
+                    continue;
+                }
+                return self.finish(&level, &labels, node_of, levels);
             }
+            let mut groups: HugeVec<u32> = HugeVec::zeroed(nodes)?;
+            let count = match self.method {
+                Method::Louvain => {
+                    groups.copy_from_slice(&labels);
+                    renumber(&mut groups, nodes)?
+                }
+                Method::Leiden => self.groups(&level, &mut labels, &mut groups)?,
+            };
             let mut next_labels: HugeVec<u32> = HugeVec::zeroed(count)?;
             for (&group, &label) in groups.iter().zip(labels.iter()) {
                 next_labels[group as usize] = label;
@@ -66,11 +96,22 @@ impl Levels<'_> {
             node_of.iter_mut().for_each(|node| *node = groups[*node as usize]);
             level = level.aggregate(&groups, count, self.engine)?;
             labels = next_labels;
+            levels += 1;
         }
-        if self.method == Method::Leiden {
-            connect(&level, &mut labels)?;
+    }
+
+    /// The nodes of the next level: groups within communities, or, where no node joins another,
+    /// the connected parts of communities, which are communities then. Returns how many there are.
+    fn groups(&self, level: &Level, labels: &mut [u32], groups: &mut [u32]) -> Result<usize> {
+        let nodes = level.nodes();
+        self.refine_nodes(level, labels, groups)?;
+        let count = renumber(groups, nodes)?;
+        if count < nodes {
+            return Ok(count);
         }
-        self.finish(&level, &labels, node_of, levels)
+        connect(level, labels)?;
+        groups.copy_from_slice(labels);
+        renumber(groups, nodes)
     }
 
     fn finish(
@@ -92,13 +133,15 @@ impl Levels<'_> {
     }
 
     /// Moves nodes, first in first out, to the community of the largest gain. A node whose
-    /// neighbour has moved to another community than its own is looked at again.
-    fn move_nodes(&self, level: &Level, labels: &mut [u32], totals: &mut [u64]) -> Result<()> {
+    /// neighbour has moved to another community than its own is looked at again. Returns how
+    /// many moves there were.
+    fn move_nodes(&self, level: &Level, labels: &mut [u32]) -> Result<u64> {
         let nodes = level.nodes();
-        let mut queue: VecDeque<u32> = (0..nodes as u32).collect();
+        let mut totals = totals(level, labels)?;
+        let mut queue: VecDeque<u32> = Scattered::new(nodes, self.iteration).iter().collect();
         let mut is_queued: HugeVec<u8> = HugeVec::filled(nodes, 1)?;
         let mut sums = Sums::new(nodes)?;
-        let mut steps = 0;
+        let (mut steps, mut moves) = (0, 0);
         while let Some(node) = queue.pop_front() {
             steps += 1;
             if steps % CHECK_EVERY == 0 {
@@ -111,13 +154,14 @@ impl Levels<'_> {
             }
             let (own, degree) = (labels[node], level.degrees[node]);
             totals[own as usize] -= degree;
-            let best = self.best(node, own, degree, &sums, totals);
+            let best = self.best(node, own, degree, &sums, &totals);
             sums.clear();
             totals[best as usize] += degree;
             if best == own {
                 continue;
             }
             labels[node] = best;
+            moves += 1;
             for (target, _) in level.list(node).iter().copied().map(split) {
                 if labels[target] != best && is_queued[target] == 0 {
                     is_queued[target] = 1;
@@ -125,7 +169,7 @@ impl Levels<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(moves)
     }
 
     /// The best community of a node, which `totals` leaves out; of equally good ones its own, then
@@ -150,14 +194,9 @@ impl Levels<'_> {
 
     /// Divides communities into connected groups: a node that is well connected to its community
     /// and still alone joins the group of the largest gain of those that are, too.
-    fn refine_nodes(
-        &self,
-        level: &Level,
-        labels: &[u32],
-        totals: &[u64],
-        groups: &mut [u32],
-    ) -> Result<()> {
+    fn refine_nodes(&self, level: &Level, labels: &[u32], groups: &mut [u32]) -> Result<()> {
         let nodes = level.nodes();
+        let totals = totals(level, labels)?;
         let mut weights: HugeVec<u64> = HugeVec::zeroed(nodes)?;
         // Weights of edges from groups to the other groups of their communities.
         let mut outside: HugeVec<u64> = HugeVec::zeroed(nodes)?;
@@ -170,10 +209,11 @@ impl Levels<'_> {
             outside[node] = inner.map(|(_, weight)| weight).sum();
         }
         let mut sums = Sums::new(nodes)?;
-        for node in 0..nodes {
-            if node % CHECK_EVERY == 0 {
+        for (step, node) in Scattered::new(nodes, self.iteration).iter().enumerate() {
+            if step % CHECK_EVERY == 0 {
                 self.engine.check_cancel()?;
             }
+            let node = node as usize;
             let total = totals[labels[node] as usize];
             let is_well_connected = |group: usize, weights: &[u64], outside: &[u64]| {
                 let weight = weights[group];

@@ -8,7 +8,6 @@ use cenote_engine::{
 };
 use rustc_hash::FxHashMap;
 
-use super::METHODS;
 use crate::report::{AlgoError, Result, check_weights};
 
 /// The most that all weights of a graph may add up to, each edge at both of its ends.
@@ -33,8 +32,7 @@ impl Scale {
         check_weights(graph, "communities need weights of 0 or more")?;
         let entries = graph.superblock().stored_out;
         match weights.kind {
-            WeightType::U32 => Ok(Scale::Integer),
-            WeightType::I64 => {
+            WeightType::U32 | WeightType::I64 => {
                 let largest = weights.max().map_or(0.0, Weight::to_f64);
                 if largest * 2.0 * entries as f64 >= TOTAL_MAX as f64 {
                     return Err(AlgoError::Parameter {
@@ -80,11 +78,8 @@ impl Scale {
 fn largest_weight(graph: &Graph) -> Result<f64> {
     let mut largest = 0.0f64;
     for_each_weighted_list(graph, Direction::Out, |list, weights| {
-        for weights in weights {
-            for at in 0..list.targets.len() {
-                largest = largest.max(weights.get(at).to_f64());
-            }
-        }
+        let weights = weights.iter().flat_map(|of| (0..list.targets.len()).map(|at| of.get(at)));
+        largest = weights.map(Weight::to_f64).fold(largest, f64::max);
     })?;
     Ok(largest)
 }
@@ -134,13 +129,7 @@ pub(super) trait TakeList: Sync {
     fn local(&self) -> Self::Local;
 
     /// Processes a list that has entries.
-    fn take(
-        &self,
-        local: &mut Self::Local,
-        v: VertexId,
-        targets: &[VertexId],
-        weights: impl Weigh,
-    );
+    fn take(&self, local: &mut Self::Local, v: VertexId, targets: &[VertexId], weights: impl Weigh);
 }
 
 /// Required bytes of visits.
@@ -220,11 +209,7 @@ impl<T: TakeList> Kernel for Weighted<'_, T> {
 impl<T> Weighted<'_, T> {
     /// Stores a piece; returns the list if no piece is missing any more. Pieces of pages that
     /// contradict each other stay incomplete, which `check` reports.
-    fn insert(
-        &self,
-        piece: &List<'_>,
-        weights: Weights<'_>,
-    ) -> Option<(Vec<VertexId>, Vec<u64>)> {
+    fn insert(&self, piece: &List<'_>, weights: Weights<'_>) -> Option<(Vec<VertexId>, Vec<u64>)> {
         let scaled = Scaled(weights, self.scale);
         let weights = (0..piece.targets.len()).map(|at| scaled.of(at)).collect();
         let mut incomplete = self.incomplete.lock().unwrap_or_else(PoisonError::into_inner);
@@ -246,16 +231,4 @@ impl<T> Weighted<'_, T> {
         }
         Some((targets, weights))
     }
-}
-
-/// Refuses directed graphs.
-pub(super) fn check(graph: &Graph) -> Result<()> {
-    if graph.is_directed() {
-        return Err(AlgoError::Unsupported {
-            what: METHODS,
-            needs: "an undirected graph",
-            remedy: "import with --undirected",
-        });
-    }
-    Ok(())
 }

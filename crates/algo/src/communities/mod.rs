@@ -1,4 +1,34 @@
-//! Communities by modularity: Leiden and Louvain.
+//! Communities of high modularity: Leiden and Louvain.
+//!
+//! **Returns** for every vertex of an undirected graph the vertex with the smallest id in its
+//! community, and the modularity of the communities,
+//!
+//! > Q = sum over communities of (2 in / 2m - resolution (deg / 2m)^2),
+//!
+//! where m is the weight of all edges, `in` that of the edges within the community and `deg` the
+//! sum of the degrees of its vertices; a self-loop counts twice in a degree, and edges of a graph
+//! without weights weigh 1. A vertex whose edges weigh nothing is a community by itself. Weights
+//! must not be negative. No two communities can be joined without loss, and those of Leiden are
+//! connected. To find communities of the highest modularity is NP-hard; both methods find good
+//! ones. They are the same in every run, whatever the threads and the order of the vertices.
+//!
+//! **Source.** Blondel, Guillaume, Lambiotte and Lefebvre, "Fast unfolding of communities in large
+//! networks", 2008 (Louvain). Traag, Waltman and van Eck, "From Louvain to Leiden: guaranteeing
+//! well-connected communities", Scientific Reports 2019: section "Leiden algorithm" and Algorithm
+//! A.2, with the best candidate in place of a random one in the refinement. The resolution is that
+//! of Reichardt and Bornholdt, 2006.
+//!
+//! **Trick.** The lists on the device are visited in rounds in which half of the vertices move at
+//! once, by a hash ([`moves`]), as parallel Louvain does (Lu, Halappanavar and Kalyanaraman, 2015),
+//! and a round visits only vertices with a neighbour that has moved. Leiden then divides the
+//! communities into connected subsets ([`refine`]). What these or the communities are between each
+//! other is a smaller graph in memory ([`gather`]), where nodes move one after another ([`levels`]).
+//! Each iteration starts from the communities of the one before, in another order. All weights are
+//! integers, so no sum depends on an order ([`lists`]).
+//!
+//! **Memory.** The graph between subsets must fit: 24 bytes for each pair of adjacent ones, beside
+//! a table of up to 20. A run with too small a budget for it ends with an error that names one that
+//! suffices.
 
 mod gather;
 mod level;
@@ -26,69 +56,94 @@ use gather::Numbers;
 use level::{Level, Room};
 use levels::Levels;
 use lists::Scale;
-use partition::{ISOLATED, Partition};
+use partition::{ISOLATED, Partition, get};
 use tally::Tally;
 pub use verify::verify;
 
-const METHODS: &str = "leiden and louvain";
+/// An iteration gains nothing if modularity grows by no more than this.
+const GAIN_MIN: f64 = 1e-7;
 
-/// The method.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// So many iterations in a row that gain nothing are the last.
+const PATIENCE: u32 = 2;
+
+/// A method to find communities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// With refinement: communities are connected.
-    #[default]
+    /// Leiden: with a refinement, so communities are connected.
     Leiden,
-    /// Without.
+    /// Louvain: without one.
     Louvain,
 }
 
-/// Parameters.
+impl Method {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Leiden => "leiden",
+            Method::Louvain => "louvain",
+        }
+    }
+}
+
+/// Parameters of Leiden and Louvain.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct CommunitiesConfig {
     /// The method.
     pub method: Method,
-    /// The resolution: with larger ones communities are smaller.
+    /// The resolution, above 0: with larger ones communities are smaller.
     pub resolution: f64,
-    /// The most iterations; fewer if modularity does not grow any more.
+    /// The most iterations, 1 or more; fewer if two in a row gain nothing.
     pub iterations: u32,
 }
 
-impl Default for CommunitiesConfig {
-    fn default() -> Self {
-        Self { method: Method::Leiden, resolution: 1.0, iterations: 2 }
-    }
-}
-
 impl CommunitiesConfig {
-    /// The defaults of a method.
+    /// The defaults of a method: resolution 1, three iterations.
     pub fn of(method: Method) -> Self {
-        Self::default().method(method)
+        Self { method, resolution: 1.0, iterations: 3 }
     }
 
-    setters! { method: Method, resolution: f64, iterations: u32 }
+    setters! { resolution: f64, iterations: u32 }
+
+    fn check(&self) -> Result<()> {
+        if !(self.resolution > 0.0 && self.resolution <= f64::from(u32::MAX)) {
+            return Err(AlgoError::Parameter {
+                parameter: "--resolution",
+                given: self.resolution.to_string(),
+                expected: format!("above 0, and at most {}", u32::MAX),
+            });
+        }
+        if self.iterations == 0 {
+            return Err(AlgoError::Parameter {
+                parameter: "--iterations",
+                given: "0".to_owned(),
+                expected: "1 or more".to_owned(),
+            });
+        }
+        Ok(())
+    }
 }
 
-/// The communities.
+/// Communities.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Communities {
     groups: Groups,
-    /// The modularity.
+    /// Their modularity, by the resolution that was given; 0 in a graph without edges.
     pub modularity: f64,
     /// Iterations done.
     pub iterations: u32,
-    /// Whether the last iteration gained nothing.
+    /// Whether the last two iterations gained nothing.
     pub converged: bool,
     /// Levels of the last iteration, that of the vertices included.
     pub levels: u64,
-    /// Visits of lists on the device.
-    pub passes: u64,
-    /// Number of communities.
+    /// The number of communities.
     pub communities: u64,
+    /// Communities of one vertex.
+    pub single: u64,
     /// Vertices in the largest.
     pub largest: u64,
-    /// Its label.
+    /// Its label, of several the smallest by id; `None` in a graph without vertices.
     pub largest_label: Option<VertexId>,
     /// Statistics of the run.
     pub run: Run,
@@ -100,86 +155,162 @@ impl Communities {
         self.groups.labels[v as usize]
     }
 
-    /// That of all vertices.
+    /// The labels of all vertices.
     pub fn labels(&self) -> &[VertexId] {
         &self.groups.labels
     }
 }
 
-/// Memory.
-pub fn needs(graph: &Graph, config: &EngineConfig) -> Result<Needs> {
+/// Memory: 28 bytes a vertex for labels and weights, four sets; 4 bytes if the graph is not in the
+/// order of its ids; per thread up to 48 bytes for each entry of the longest list; the memory of
+/// visits. Optionally the graph between subsets.
+///
+/// # Errors
+/// An index of weights that cannot be read.
+pub fn needs(
+    graph: &Graph,
+    config: &EngineConfig,
+    communities: &CommunitiesConfig,
+) -> Result<Needs> {
+    let visits = lists::bytes_for(graph, config)?;
+    Ok(needs_with(graph, config, communities, visits))
+}
+
+fn needs_with(
+    graph: &Graph,
+    config: &EngineConfig,
+    communities: &CommunitiesConfig,
+    visits: u64,
+) -> Needs {
     let n = graph.vertices();
+    let entries = graph.superblock().stored_out;
     let longest = graph.adjacency(Direction::Out).map_or(0, Adjacency::list_entries_bound);
     let state_bytes = partition::bytes_for(n, config.threads)
         + Ranks::bytes_for(graph)
-        + lists::bytes_for(graph, config)?
+        + visits
         + config.threads as u64 * Tally::bytes_for(longest)
-        + Numbers::bytes_for(n)
-        + gather::SLOTS_MIN * 16;
-    let entries = graph.superblock().stored_out;
-    let scratch_bytes = 20 * entries + 2 * Level::bytes_for(n as u64, entries);
-    Ok(Needs { what: METHODS, state_bytes, scratch_bytes })
+        + 2 * Numbers::bytes_for(n)
+        + gather::least_bytes();
+    let scratch_bytes = gather::bytes_for(entries) + 2 * Level::bytes_for(n as u64, entries);
+    Needs { what: communities.method.name(), state_bytes, scratch_bytes }
 }
 
-/// Estimates the memory and reads of a run.
+/// Weights are cached as lists are.
+fn with_weights(graph: &Graph, config: EngineConfig) -> EngineConfig {
+    config.weighted(graph.is_weighted())
+}
+
+fn check(graph: &Graph, communities: &CommunitiesConfig) -> Result<()> {
+    communities.check()?;
+    if graph.is_directed() {
+        return Err(AlgoError::Unsupported {
+            what: communities.method.name(),
+            needs: "an undirected graph",
+            remedy: "import with --undirected",
+        });
+    }
+    Ok(())
+}
+
+/// Estimates the memory and reads of a run. How large the graph between subsets is, and so whether
+/// it fits, depends on the communities.
+///
+/// # Errors
+/// As [`run`].
 pub fn estimate(
     graph: &Graph,
     config: &EngineConfig,
     communities: &CommunitiesConfig,
 ) -> Result<Estimate> {
-    lists::check(graph)?;
-    let plan = plan_for(graph, config, |config| needs(graph, config).unwrap())?;
-    let pass = pages(graph, Direction::Out) as f64;
-    let reads = Reads::between(pass, pass, pass * 20.0 * f64::from(communities.iterations));
-    Ok(Estimate::new(graph, plan, reads, "TODO"))
+    check(graph, communities)?;
+    Scale::of(graph)?;
+    let config = &with_weights(graph, config.clone());
+    needs(graph, config, communities)?;
+    let bytes = |config: &EngineConfig| lists::bytes_for(graph, config).unwrap_or(u64::MAX / 4);
+    let plan =
+        plan_for(graph, config, |config| needs_with(graph, config, communities, bytes(config)))?;
+    let column = graph.weights(Direction::Out).map_or(0, |column| column.pages());
+    let total = pages(graph, Direction::Out) + column;
+    let pass = total as f64;
+    let missing = 1.0 - kept(graph, &plan.1, total);
+    let iterations = f64::from(communities.iterations.min(20));
+    // Rounds of moves and of refinement, degrees, and what is between subsets.
+    let (least, likely, most) = match communities.method {
+        Method::Leiden => (6.0, 16.0, 42.0),
+        Method::Louvain => (4.0, 11.0, 34.0),
+    };
+    let passes = |each: f64| pass * (1.0 + missing * (each * iterations - 1.0));
+    let because = "rounds over the lists of vertices whose neighbours have moved: in each iteration \
+                   about a dozen passes over the pages, less what is cached";
+    let visits = lists::bytes_for(graph, config)?;
+    let reads = Reads::between(passes(least), passes(likely), passes(most))
+        .visiting(pass * likely * iterations)
+        .sparing(visits)
+        .filling(0.05, 0.3);
+    Ok(Estimate::new(graph, plan, reads, because))
 }
 
 /// Finds communities.
+///
+/// # Errors
+/// A directed graph; a negative weight; weights too large for exact sums; a resolution or a number
+/// of iterations out of range; a budget that the graph between subsets exceeds; any error of the
+/// engine.
 pub fn run(
     graph: &Arc<Graph>,
     config: EngineConfig,
     communities: &CommunitiesConfig,
 ) -> Result<Communities> {
-    lists::check(graph)?;
-    let config = config.weighted(graph.is_weighted());
+    check(graph, communities)?;
     let scale = Scale::of(graph)?;
-    let engine = engine_for(graph, config, |config| needs(graph, config).unwrap())?;
+    let config = with_weights(graph, config);
+    needs(graph, &config, communities)?;
+    let bytes = |config: &EngineConfig| lists::bytes_for(graph, config).unwrap_or(u64::MAX / 4);
+    let engine =
+        engine_for(graph, config, |config| needs_with(graph, config, communities, bytes(config)))?;
     engine.install(|| {
         let partition = Partition::new(&engine, scale, communities.resolution)?;
-        Search { engine: &engine, config: communities, partition }.run()
+        let best = HugeVec::zeroed(graph.vertices())?;
+        Search { engine: &engine, config: communities, partition, best }.run()
     })
 }
 
+/// The state between iterations.
 struct Search<'e> {
     engine: &'e Engine,
     config: &'e CommunitiesConfig,
     partition: Partition<'e>,
+    /// The labels of the highest modularity so far.
+    best: HugeVec<AtomicU32>,
 }
 
 impl Search<'_> {
     fn run(mut self) -> Result<Communities> {
-        let (mut modularity, mut iterations, mut converged, mut levels) = (f64::NEG_INFINITY, 0, false, 0);
-        while iterations < self.config.iterations && !converged {
+        let (mut modularity, mut levels) = (f64::NEG_INFINITY, 0);
+        let (mut iterations, mut idle) = (0, 0);
+        while iterations < self.config.iterations && idle < PATIENCE {
             iterations += 1;
-            let before = modularity;
-            (modularity, levels) = self.iterate(iterations)?;
-            if std::env::var_os("COMM_DEBUG").is_some() {
-                eprintln!("iteration {iterations}: {modularity}");
+            self.partition.iteration = iterations;
+            let (found, of_iteration) = self.iterate()?;
+            levels = of_iteration;
+            idle = if found > modularity + GAIN_MIN { 0 } else { idle + 1 };
+            if found > modularity {
+                modularity = found;
+                copy(&self.partition.labels, &self.best);
             }
-            converged = modularity <= before + 1e-9;
         }
-        let (engine, passes) = (self.engine, self.partition.passes);
+        let run = Run::of(self.engine);
+        let converged = idle == PATIENCE;
         let groups = self.name()?;
-        let Groups { count, largest, largest_label, .. } = groups;
-        let run = Run::of(engine);
+        let Groups { count, single, largest, largest_label, .. } = groups;
         Ok(Communities {
             groups,
             modularity,
             iterations,
             converged,
             levels,
-            passes,
             communities: count,
+            single,
             largest,
             largest_label,
             run,
@@ -187,58 +318,57 @@ impl Search<'_> {
     }
 
     /// Moves, refines and aggregates; returns the modularity and the number of levels.
-    fn iterate(&mut self, iteration: u32) -> Result<(f64, u64)> {
-        let name = format!("iteration {iteration}");
+    fn iterate(&mut self) -> Result<(f64, u64)> {
         let partition = &mut self.partition;
         let degrees = partition.degrees()?;
         let totals = partition.totals(&degrees)?;
-        partition.move_vertices(&degrees, &totals, &name)?;
+        partition.move_vertices(&degrees, &totals)?;
         match self.config.method {
-            Method::Leiden => partition.refine(&totals, &degrees, &name)?,
-            Method::Louvain => partition.for_each_connected(|v, label| {
-                partition.other[v as usize].store(label, Ordering::Relaxed);
-            }),
+            Method::Leiden => partition.refine(&totals, &degrees)?,
+            Method::Louvain => copy(&partition.labels, &partition.other),
         }
+        // Their memory is that of levels now.
+        let freed = 16 * partition.labels.len() as u64;
         drop((degrees, totals));
-        let (nodes, labels) = self.number()?;
-        let partition = &mut self.partition;
-        let memory = self.engine.memory();
         let room = Room {
-            bytes: memory.scratch_bytes + 16 * partition.labels.len() as u64,
+            what: self.config.method.name(),
+            bytes: self.engine.memory().scratch_bytes + freed + gather::least_bytes(),
             budget: self.engine.config().memory_bytes,
         };
+        let (nodes, labels) = self.number()?;
+        let partition = &mut self.partition;
         let level = partition.gather(nodes, &room)?;
-        let (total, density) = (partition.total, partition.density);
-        let levels = Levels { engine: self.engine, method: self.config.method, total, density };
+        let levels = Levels {
+            engine: self.engine,
+            method: self.config.method,
+            total: partition.total,
+            density: partition.density,
+            iteration: partition.iteration,
+        };
         let clustered = levels.cluster(level, labels)?;
-        let partition = &self.partition;
         partition.for_each_connected(|v, _| {
-            let node = partition::get(&partition.other, v);
-            let label = clustered.labels[node as usize];
+            let label = clustered.labels[get(&partition.other, v) as usize];
             partition.labels[v as usize].store(label, Ordering::Relaxed);
         });
-        let total = total.max(1) as f64;
-        let modularity = clustered.within as f64 / total
-            - self.config.resolution * (clustered.squares as f64 / total / total);
+        let modularity =
+            verify::modularity(clustered.within, clustered.squares, partition.total, self.config);
         Ok((modularity, clustered.levels + 1))
     }
 
     /// Replaces the labels of subsets by numbers of nodes; returns how many there are, and their
     /// communities.
     fn number(&mut self) -> Result<(usize, HugeVec<u32>)> {
-        let partition = &self.partition;
-        let n = partition.labels.len();
-        (0..n).into_par_iter().for_each(|v| {
-            if partition.labels[v].load(Ordering::Relaxed) == ISOLATED {
-                partition.other[v].store(ISOLATED, Ordering::Relaxed);
+        let Partition { labels, other, .. } = &self.partition;
+        other.par_iter().zip(&labels[..]).for_each(|(other, label)| {
+            if label.load(Ordering::Relaxed) == ISOLATED {
+                other.store(ISOLATED, Ordering::Relaxed);
             }
         });
-        let nodes = Numbers::of(&partition.other)?;
-        let communities = Numbers::of(&partition.labels)?;
+        let (nodes, communities) = (Numbers::of(other)?, Numbers::of(labels)?);
         let labels: HugeVec<AtomicU32> = HugeVec::zeroed(nodes.count as usize)?;
-        partition.for_each_connected(|v, label| {
-            let node = nodes.number(partition::get(&partition.other, v));
-            partition.other[v as usize].store(node, Ordering::Relaxed);
+        self.partition.for_each_connected(|v, label| {
+            let node = nodes.number(get(other, v));
+            other[v as usize].store(node, Ordering::Relaxed);
             labels[node as usize].store(communities.number(label), Ordering::Relaxed);
         });
         Ok((nodes.count as usize, labels.into_plain()))
@@ -246,26 +376,30 @@ impl Search<'_> {
 
     /// Names every community by its vertex with the smallest id.
     fn name(self) -> Result<Groups> {
-        let Partition { engine, labels, other, .. } = self.partition;
-        let graph = engine.graph();
-        other.par_iter().for_each(|name| name.store(ISOLATED, Ordering::Relaxed));
-        for_each_by_id(graph, |v| {
-            let label = partition::get(&labels, v);
-            let name = if label == ISOLATED {
-                v
-            } else {
-                if partition::get(&other, label) == ISOLATED {
-                    other[label as usize].store(v, Ordering::Relaxed);
-                }
-                partition::get(&other, label)
+        let Partition { engine, other: names, .. } = self.partition;
+        names.par_iter().for_each(|name| name.store(ISOLATED, Ordering::Relaxed));
+        let labels = self.best;
+        for_each_by_id(engine.graph(), |v| {
+            let label = get(&labels, v);
+            let name = match label {
+                ISOLATED => v,
+                _ => match get(&names, label) {
+                    ISOLATED => v,
+                    name => name,
+                },
             };
+            if label != ISOLATED {
+                names[label as usize].store(name, Ordering::Relaxed);
+            }
             labels[v as usize].store(name, Ordering::Relaxed);
         })?;
-        clear(&other);
-        Groups::new(graph, Labels::Members, labels, other)
+        clear(&names);
+        Groups::new(engine.graph(), Labels::Members, labels, names)
     }
 }
 
-fn wrong(fault: String) -> AlgoError {
-    AlgoError::Wrong { what: METHODS, fault }
+fn copy(from: &[AtomicU32], to: &[AtomicU32]) {
+    to.par_iter().zip(from).for_each(|(to, from)| {
+        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+    });
 }

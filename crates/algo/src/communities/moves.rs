@@ -24,22 +24,18 @@ const ROUNDS_MAX: u64 = 32;
 /// Rounds end when twice in a row fewer than one vertex in so many has moved.
 const SETTLED_SHARE: u64 = 256;
 
-/// Whether a vertex is in the half of the vertices that may move in a round.
-#[inline(always)]
-pub(super) fn is_mover(rank: u32, round: u64) -> bool {
-    mix(u64::from(rank) ^ (round + 1).wrapping_mul(GOLDEN)) & 1 == 0
-}
-
 impl Partition<'_> {
+    /// Whether a vertex is in the half of the vertices that may move in a round.
+    #[inline(always)]
+    pub fn is_mover(&self, v: VertexId, round: u64) -> bool {
+        let round = u64::from(self.iteration) << 32 | round;
+        mix(u64::from(self.ranks.of(v)) ^ round.wrapping_mul(GOLDEN)) & 1 == 0
+    }
+
     /// Moves vertices until few move; `degrees` are those of ranks, `totals`
     /// the weights of communities. Returns how many
     /// moves there were.
-    pub fn move_vertices(
-        &mut self,
-        degrees: &[AtomicU64],
-        totals: &[AtomicU64],
-        name: &str,
-    ) -> Result<u64> {
+    pub fn move_vertices(&mut self, degrees: &[AtomicU64], totals: &[AtomicU64]) -> Result<u64> {
         let n = self.labels.len();
         let (pending, moved) = (Bitmap::new(n)?, Bitmap::new(n)?);
         self.for_each_connected(|v, _| {
@@ -48,16 +44,13 @@ impl Partition<'_> {
         let mut frontier = Frontier::new(n)?;
         let (mut moves, mut settled) = (0, 0);
         for round in 0..ROUNDS_MAX {
-            frontier.set(pending.iter().filter(|&v| is_mover(self.ranks.of(v), round)));
+            frontier.set(pending.iter().filter(|&v| self.is_mover(v, round)));
             frontier.bits().iter().for_each(|v| pending.remove(v));
-            let label = format!("{name}: round {}", round + 1);
+            let label = format!("iteration {}: round {}", self.iteration, round + 1);
             let step = Move { partition: self, totals, pending: &pending, moved: &moved };
             visit(self.engine, &label, ActiveSet::In(&frontier), self.scale, &step)?;
             self.passes += 1;
             let count = self.carry_out(&moved, degrees, totals);
-            if std::env::var_os("COMM_DEBUG").is_some() {
-                eprintln!("{label}: {} visited {count} moved {} pending", frontier.count(), pending.count());
-            }
             moves += count;
             settled = if count * SETTLED_SHARE <= self.connected { settled + 1 } else { 0 };
             if settled == 2 {

@@ -29,13 +29,18 @@ pub(super) struct Partition<'e> {
     pub density: f64,
     /// Vertices with edges.
     pub connected: u64,
+    /// From 1 on.
+    pub iteration: u32,
+    /// Visits of lists.
     pub passes: u64,
 }
 
-/// Bytes of the state: labels, degrees or the weights of subsets, weights of communities, sets.
+/// Bytes of the state: labels, the best ones, degrees or the weights of subsets, weights of communities, sets.
 pub(super) fn bytes_for(vertices: usize, threads: usize) -> u64 {
     let n = vertices as u64;
-    n * (4 + 4 + 8 + 8) + 3 * Bitmap::bytes_for(vertices) + Frontier::bytes_for(vertices, threads)
+    n * (4 + 4 + 4 + 8 + 8)
+        + 3 * Bitmap::bytes_for(vertices)
+        + Frontier::bytes_for(vertices, threads)
 }
 
 pub(super) fn get(of: &[AtomicU32], at: u32) -> u32 {
@@ -62,6 +67,7 @@ impl<'e> Partition<'e> {
             total: 0,
             density: 0.0,
             connected: 0,
+            iteration: 0,
             passes: 0,
         };
         let degrees = partition.degrees()?;

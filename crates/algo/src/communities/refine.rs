@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_engine::{ActiveSet, Bitmap, Frontier, VertexId};
 
 use super::lists::{TakeList, Weigh, visit};
-use super::moves::is_mover;
 use super::partition::{Partition, get, weight};
 use super::tally::Tally;
 use crate::report::Result;
@@ -25,12 +24,7 @@ const SETTLED_SHARE: u64 = 256;
 impl Partition<'_> {
     /// Divides communities into subsets, whose labels are in `other` then. `totals` are the weights
     /// of communities, `subsets` the degrees of ranks, and then the weights of subsets.
-    pub fn refine(
-        &mut self,
-        totals: &[AtomicU64],
-        subsets: &[AtomicU64],
-        name: &str,
-    ) -> Result<()> {
+    pub fn refine(&mut self, totals: &[AtomicU64], subsets: &[AtomicU64]) -> Result<()> {
         let n = self.labels.len();
         let (pending, grown) = (Bitmap::new(n)?, Bitmap::new(n)?);
         let mut frontier = Frontier::new(n)?;
@@ -44,11 +38,10 @@ impl Partition<'_> {
         });
         for round in 0..ROUNDS_MAX {
             let is_alone = |v| !grown.contains(self.ranks.of(v));
-            frontier.set(
-                pending.iter().filter(|&v| is_mover(self.ranks.of(v), round) && is_alone(v)),
-            );
-            let label = format!("{name}: refinement {}", round + 1);
-            let step = Join { partition: self, totals, subsets, frontier: &frontier, pending: &pending };
+            frontier.set(pending.iter().filter(|&v| self.is_mover(v, round) && is_alone(v)));
+            let label = format!("iteration {}: refinement {}", self.iteration, round + 1);
+            let step =
+                Join { partition: self, totals, subsets, frontier: &frontier, pending: &pending };
             visit(self.engine, &label, ActiveSet::In(&frontier), self.scale, &step)?;
             self.passes += 1;
             let mut joined = 0;
@@ -60,9 +53,6 @@ impl Partition<'_> {
                     grown.insert(subset);
                     joined += 1;
                 }
-            }
-            if std::env::var_os("COMM_DEBUG").is_some() {
-                eprintln!("{label}: {} visited {joined} joined {} pending", frontier.count(), pending.count());
             }
             if joined * SETTLED_SHARE < self.connected && round > 0 {
                 break;
