@@ -95,7 +95,6 @@ impl Partition<'_> {
             let gather = Gather { partition: self, pairs: &pairs, degrees: &degrees };
             let label = format!("iteration {}: gather", self.iteration);
             visit(self.engine, &label, ActiveSet::All, self.scale, &gather)?;
-            self.passes += 1;
             if !pairs.is_full.load(Ordering::Relaxed) {
                 return pairs.into_level(degrees.into_plain(), room);
             }

@@ -66,6 +66,10 @@ const GAIN_MIN: f64 = 1e-7;
 /// So many iterations in a row that gain nothing are the last.
 const PATIENCE: u32 = 2;
 
+/// A graph of at most so many entries is in memory from the start: few vertices that move at once
+/// hinder each other.
+const SMALL_ENTRIES_MAX: u64 = 1 << 17;
+
 /// A method to find communities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -95,15 +99,19 @@ pub struct CommunitiesConfig {
     pub resolution: f64,
     /// The most iterations, 1 or more; fewer if two in a row gain nothing.
     pub iterations: u32,
+    /// A graph of at most so many entries is in memory from the start. Part of the definition:
+    /// another number may give other communities.
+    #[doc(hidden)]
+    pub small_entries: u64,
 }
 
 impl CommunitiesConfig {
     /// The defaults of a method: resolution 1, three iterations.
     pub fn of(method: Method) -> Self {
-        Self { method, resolution: 1.0, iterations: 3 }
+        Self { method, resolution: 1.0, iterations: 3, small_entries: SMALL_ENTRIES_MAX }
     }
 
-    setters! { resolution: f64, iterations: u32 }
+    setters! { resolution: f64, iterations: u32, small_entries: u64 }
 
     fn check(&self) -> Result<()> {
         if !(self.resolution > 0.0 && self.resolution <= f64::from(u32::MAX)) {
@@ -319,17 +327,18 @@ impl Search<'_> {
 
     /// Moves, refines and aggregates; returns the modularity and the number of levels.
     fn iterate(&mut self) -> Result<(f64, u64)> {
-        let partition = &mut self.partition;
-        let degrees = partition.degrees()?;
-        let totals = partition.totals(&degrees)?;
-        partition.move_vertices(&degrees, &totals)?;
-        match self.config.method {
-            Method::Leiden => partition.refine(&totals, &degrees)?,
-            Method::Louvain => copy(&partition.labels, &partition.other),
-        }
-        // Their memory is that of levels now.
-        let freed = 16 * partition.labels.len() as u64;
-        drop((degrees, totals));
+        let stored = match self.engine.graph().superblock().stored_out > self.config.small_entries {
+            true => self.move_stored()?,
+            false => {
+                let Partition { other, ranks, .. } = &self.partition;
+                self.partition.for_each_connected(|v, _| {
+                    other[v as usize].store(ranks.of(v), Ordering::Relaxed);
+                });
+                0
+            }
+        };
+        // The memory of degrees and totals is that of levels now.
+        let freed = 16 * self.partition.labels.len() as u64;
         let room = Room {
             what: self.config.method.name(),
             bytes: self.engine.memory().scratch_bytes + freed + gather::least_bytes(),
@@ -352,7 +361,21 @@ impl Search<'_> {
         });
         let modularity =
             verify::modularity(clustered.within, clustered.squares, partition.total, self.config);
-        Ok((modularity, clustered.levels + 1))
+        Ok((modularity, clustered.levels + stored))
+    }
+
+    /// Moves vertices on the stored lists, and makes nodes of subsets of communities, or of these.
+    /// Returns how many levels that were.
+    fn move_stored(&mut self) -> Result<u64> {
+        let partition = &mut self.partition;
+        let degrees = partition.degrees()?;
+        let totals = partition.totals(&degrees)?;
+        partition.move_vertices(&degrees, &totals)?;
+        match self.config.method {
+            Method::Leiden => partition.refine(&totals, &degrees)?,
+            Method::Louvain => copy(&partition.labels, &partition.other),
+        }
+        Ok(1)
     }
 
     /// Replaces the labels of subsets by numbers of nodes; returns how many there are, and their

@@ -32,32 +32,29 @@ impl Partition<'_> {
         mix(u64::from(self.ranks.of(v)) ^ round.wrapping_mul(GOLDEN)) & 1 == 0
     }
 
-    /// Moves vertices until few move; `degrees` are those of ranks, `totals`
-    /// the weights of communities. Returns how many
-    /// moves there were.
-    pub fn move_vertices(&mut self, degrees: &[AtomicU64], totals: &[AtomicU64]) -> Result<u64> {
+    /// Moves vertices until few move; `degrees` are those of ranks, `totals` the weights of
+    /// communities.
+    pub fn move_vertices(&mut self, degrees: &[AtomicU64], totals: &[AtomicU64]) -> Result<()> {
         let n = self.labels.len();
         let (pending, moved) = (Bitmap::new(n)?, Bitmap::new(n)?);
         self.for_each_connected(|v, _| {
             pending.insert(v);
         });
         let mut frontier = Frontier::new(n)?;
-        let (mut moves, mut settled) = (0, 0);
+        let mut settled = 0;
         for round in 0..ROUNDS_MAX {
             frontier.set(pending.iter().filter(|&v| self.is_mover(v, round)));
             frontier.bits().iter().for_each(|v| pending.remove(v));
             let label = format!("iteration {}: round {}", self.iteration, round + 1);
             let step = Move { partition: self, totals, pending: &pending, moved: &moved };
             visit(self.engine, &label, ActiveSet::In(&frontier), self.scale, &step)?;
-            self.passes += 1;
             let count = self.carry_out(&moved, degrees, totals);
-            moves += count;
             settled = if count * SETTLED_SHARE <= self.connected { settled + 1 } else { 0 };
             if settled == 2 {
                 break;
             }
         }
-        Ok(moves)
+        Ok(())
     }
 
     /// Gives the vertices that moved their labels, and empties `moved`; returns how many there

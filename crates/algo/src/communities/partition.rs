@@ -31,8 +31,6 @@ pub(super) struct Partition<'e> {
     pub connected: u64,
     /// From 1 on.
     pub iteration: u32,
-    /// Visits of lists.
-    pub passes: u64,
 }
 
 /// Bytes of the state: labels, the best ones, degrees or the weights of subsets, weights of communities, sets.
@@ -68,7 +66,6 @@ impl<'e> Partition<'e> {
             density: 0.0,
             connected: 0,
             iteration: 0,
-            passes: 0,
         };
         let degrees = partition.degrees()?;
         let labels = &partition.labels;
@@ -98,7 +95,6 @@ impl<'e> Partition<'e> {
             })?;
             return Ok(degrees);
         }
-        self.passes += 1;
         let sum = SumWeights { ranks: &self.ranks, degrees: &degrees };
         visit(self.engine, "degrees", ActiveSet::All, self.scale, &sum)?;
         Ok(degrees)

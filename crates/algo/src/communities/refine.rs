@@ -43,7 +43,6 @@ impl Partition<'_> {
             let step =
                 Join { partition: self, totals, subsets, frontier: &frontier, pending: &pending };
             visit(self.engine, &label, ActiveSet::In(&frontier), self.scale, &step)?;
-            self.passes += 1;
             let mut joined = 0;
             for v in frontier.bits().iter() {
                 let (rank, subset) = (self.ranks.of(v), get(&self.other, v));

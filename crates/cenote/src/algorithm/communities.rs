@@ -27,18 +27,18 @@ pub struct CommunitiesSummary {
     pub modularity: f64,
     /// Number of communities.
     pub communities: u64,
+    /// Communities of one vertex.
+    pub single: u64,
     /// Vertices in the largest.
     pub largest: u64,
     /// Its label.
     pub largest_label: Option<Id>,
     /// Iterations done.
     pub iterations: u32,
-    /// Whether the last iteration gained nothing.
+    /// Whether the last two gained nothing.
     pub converged: bool,
     /// Levels of the last iteration, that of the vertices included.
     pub levels: u64,
-    /// Passes over lists on the device, of all vertices or of some.
-    pub passes: u64,
 }
 
 macro_rules! method {
@@ -56,7 +56,7 @@ macro_rules! method {
                 self
             }
 
-            /// The most iterations; fewer if one gains nothing [default: 2].
+            /// The most iterations; fewer if two in a row gain nothing [default: 3].
             pub fn iterations(mut self, iterations: u32) -> Self {
                 self.algorithm.config.iterations = iterations;
                 self
@@ -76,7 +76,7 @@ macro_rules! method {
             calls!(communities: estimate(config) run(config) verify(config));
 
             fn iterations(found: &communities::Communities) -> u64 {
-                found.passes
+                found.iterations.into()
             }
 
             fn summary(
@@ -101,11 +101,11 @@ fn summary(ids: &Ids, found: &communities::Communities) -> Result<CommunitiesSum
     Ok(CommunitiesSummary {
         modularity: found.modularity,
         communities: found.communities,
+        single: found.single,
         largest: found.largest,
         largest_label: found.largest_label.map(|v| ids.id_of(v)).transpose()?,
         iterations: found.iterations,
         converged: found.converged,
         levels: found.levels,
-        passes: found.passes,
     })
 }

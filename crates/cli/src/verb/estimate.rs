@@ -9,8 +9,8 @@ use crate::output::{self, count, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
 use crate::verb::run::{
-    Params, betweenness, bfs, cdlp, communities, components, degrees, dfs, hyperball, kcore, lcc, mis, msf,
-    pagerank, ppr, reach, similar, sssp, triangles, walk,
+    Params, betweenness, bfs, cdlp, communities, components, degrees, dfs, hyperball, kcore, lcc,
+    mis, msf, pagerank, ppr, reach, similar, sssp, triangles, walk,
 };
 
 /// Estimate the memory and the bytes that a run needs

@@ -34,8 +34,8 @@ macro_rules! method {
             /// The resolution: with larger ones communities are smaller
             #[arg(long, value_name = "GAMMA", default_value_t = 1.0)]
             resolution: f64,
-            /// The most iterations; fewer if one gains nothing
-            #[arg(long, value_name = "N", default_value_t = 2)]
+            /// The most iterations; fewer if two in a row gain nothing
+            #[arg(long, value_name = "N", default_value_t = 3)]
             iterations: u32,
         }
 
@@ -63,7 +63,7 @@ method!(
 );
 
 fn lines(found: &CommunitiesSummary, stats: &Stats) -> Vec<Line> {
-    let converged = if found.converged { ", the last gained nothing" } else { "" };
+    let converged = if found.converged { ", the last two gained nothing" } else { "" };
     let largest = format!("{} of {} vertices", count(found.largest), count(stats.vertices));
     vec![
         ("modularity", format!("{:.6}", found.modularity)),

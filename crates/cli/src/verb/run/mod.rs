@@ -1,9 +1,8 @@
 //! `cenote run`: runs an algorithm on a graph, within a memory budget.
 //!
-//! - [`betweenness`], [`bfs`], [`cdlp`], [`components`], [`degrees`], [`dfs`], [`hyperball`],
-//!   [`kcore`], [`lcc`], [`mis`], [`msf`], [`pagerank`], [`ppr`], [`reach`], [`similar`],
-//!   [`sssp`], [`triangles`],
-//!   [`walk`]: flags and printed result of each algorithm
+//! - [`betweenness`], [`bfs`], [`cdlp`], [`communities`], [`components`], [`degrees`], [`dfs`],
+//!   [`hyperball`], [`kcore`], [`lcc`], [`mis`], [`msf`], [`pagerank`], [`ppr`], [`reach`],
+//!   [`similar`], [`sssp`], [`triangles`], [`walk`]: flags and printed result of each algorithm
 //! - [`keys`]: sources and targets by the user's ids
 //! - [`straight`]: components and degrees of edges that are not imported
 //! - [`plan`]: flags that all runs share, also with `cenote estimate`
