@@ -47,7 +47,7 @@ impl Scattered {
     fn new(count: usize, iteration: u32) -> Self {
         let count = count as u64;
         let golden = (count as f64 * 0.618_033_988_749_895) as u64 + u64::from(iteration);
-        let step = (golden..).find(|&step| gcd(step, count) == 1).unwrap_or(1);
+        let step = (golden..).find(|&step| count == 0 || gcd(step, count) == 1).unwrap_or(1);
         Self { count, step, start: mix(u64::from(iteration)) % count.max(1) }
     }
 
