@@ -1,25 +1,24 @@
 """Leiden and Louvain beside igraph: modularity and time on all real graphs.
 
     communities_bench.py [--tiny] [--graphs gowalla,web] [--methods leiden,louvain] [--scale 20]
-                         [--repeats 3] [--dir DIR] [--rows FILE] [--threads 2]
+                         [--repeats 3] [--memory 1GiB] [--threads 2] [--dir DIR] [--rows FILE]
 
 Every graph is imported as undirected without repeated edges and self-loops, and exported for
 igraph, so that both see the same edges. Leiden stands beside `community_leiden` with two iterations
-and until it is stable, Louvain beside `community_multilevel`. igraph has all memory, and reading its
-input is not counted; Cenote reads the file from the drive within --share of the pages and its least
-memory. Runs take turns; figures are medians. `--tiny` runs the Debian packages of this repository
-and a small Kronecker graph.
+and until it is stable, Louvain beside `community_multilevel`. igraph has all memory, and reading
+its input is not counted; Cenote reads the file from the drive, within --memory. Runs take turns;
+figures are medians. `--tiny` runs the Debian packages of this repository and a small Kronecker
+graph.
 """
 
 import argparse
 import os
-import re
 import statistics
 import subprocess
 import time
 from pathlib import Path
 
-from bench import CENOTE, MIB, ROOT, Bench, drop_caches
+from bench import CENOTE, ROOT, Bench
 
 DATA = Path(os.environ.get("CENOTE_DATA", ROOT / "../shared/data"))
 REAL = {
@@ -62,7 +61,6 @@ def imported(bench, name):
     graph = bench.path(f"{name}.cenote")
     if os.path.exists(graph):
         return graph
-    options = []
     if name.startswith("kron"):
         source = bench.path(f"{name}.u32")
         bench.cenote("generate", "generate", "kron", "--scale", name[4:], "--seed", 1,
@@ -77,7 +75,7 @@ def imported(bench, name):
             with open(unpacked, "wb") as file:
                 subprocess.run(["zstd", "-dc", source], stdout=file, check=True)
             source = unpacked
-    bench.cenote("prepare", "import", source, "--undirected", *options, "--out", graph)
+    bench.cenote("prepare", "import", source, "--undirected", "--out", graph)
     return graph
 
 
@@ -88,7 +86,6 @@ def edges_of(bench, name, graph):
     pairs = bench.path(f"{name}-edges.tsv")
     if not os.path.exists(pairs):
         subprocess.run([CENOTE, "export", graph, "--out", pairs], check=True, capture_output=True)
-    numbers = {}
     edges = np.loadtxt(pairs, delimiter="\t", comments="#", dtype=str, usecols=(0, 1))
     if edges.size and all(edge.isdigit() for edge in edges[:100].ravel()):
         edges = edges.astype(np.int64)
@@ -96,19 +93,10 @@ def edges_of(bench, name, graph):
     return len(numbers), edges.reshape(-1, 2)
 
 
-def memory(graph, method, share):
-    """The least memory that a run accepts, and a share of the pages."""
-    refused = subprocess.run([CENOTE, "estimate", method, graph, "--memory", "1KiB"],
-                             capture_output=True, text=True)
-    least = re.search(r"--memory (\d+)MiB", refused.stderr)
-    return int(least[1]) * MIB + int(share * os.path.getsize(graph))
-
-
-def ours(bench, name, graph, method, budget):
-    drop_caches()
-    found = bench.cenote("communities", "run", method, graph, "--memory", budget,
-                         "--threads", bench.options.threads, graph=name, by="cenote",
-                         method=method)
+def ours(bench, name, graph, method):
+    options = bench.options
+    found = bench.cenote("communities", "run", method, graph, "--memory", options.memory,
+                         "--threads", options.threads, graph=name, by="cenote", method=method)
     return {"modularity": found["result"]["modularity"], "seconds": found["seconds"],
             "cpu_seconds": found["cpu_seconds"], "passes": found["passes"]}
 
@@ -143,10 +131,9 @@ def measure(bench, name):
     vertices, edges = edges_of(bench, name, graph)
     in_memory = igraph.Graph(n=vertices, edges=edges)
     for method in bench.options.methods.split(","):
-        budget = memory(graph, method, bench.options.share)
         taken = {"cenote": []} | {rival: [] for rival in rivals(method)}
         for _ in range(bench.options.repeats):
-            taken["cenote"].append(ours(bench, name, graph, method, budget))
+            taken["cenote"].append(ours(bench, name, graph, method))
             for rival, call in rivals(method).items():
                 taken[rival].append(theirs(bench, name, in_memory, method, rival, call))
         show(name, method, taken)
@@ -175,7 +162,7 @@ def main():
     parser.add_argument("--scale", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--share", type=float, default=0.5)
+    parser.add_argument("--memory", default="1GiB")
     parser.add_argument("--dir", default="/tmp/cenote-communities")
     parser.add_argument("--rows")
     options = parser.parse_args()

@@ -7,8 +7,7 @@ use cenote::algo::sssp::Distances;
 use cenote::algo::walk::DeadEnds;
 use cenote::algorithm::{
     Betweenness, Bfs, Cdlp, Degrees, Hyperball, Kcore, Lcc, Leiden, LexicographicDfs, Louvain, Mis,
-    Msf, PageRank,
-    Ppr, PseudoDfs, Reach, Scc, Similar, Sssp, StartsAt, Triangles, Walk, Wcc,
+    Msf, PageRank, Ppr, PseudoDfs, Reach, Scc, Similar, Sssp, StartsAt, Triangles, Walk, Wcc,
 };
 use cenote::run::{Algorithm, Run};
 use cenote::{MemorySize, Strategy};

@@ -28,7 +28,8 @@ def communities(cenote, method, *flags):
 
 def imported(cenote, graph, *flags):
     """A NetworkX graph with numbers for ids, weighted if its edges are."""
-    rows = ["source,target,weight", *(f"{u},{v},{w}" for u, v, w in graph.edges(data="weight", default=1))]
+    edges = graph.edges(data="weight", default=1)
+    rows = ["source,target,weight", *(f"{u},{v},{w}" for u, v, w in edges)]
     (cenote.folder / "edges.csv").write_text("\n".join(rows) + "\n")
     cenote("import", "edges.csv", "--undirected", *flags, "--overwrite", "--out", "graph.cenote")
 

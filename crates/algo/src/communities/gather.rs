@@ -87,9 +87,10 @@ impl Partition<'_> {
     pub fn gather(&mut self, nodes: usize, room: &Room) -> Result<Level> {
         let entries = self.engine.graph().superblock().stored_out;
         let enough = enough(entries);
-        let mut slots = (entries / ENTRIES_PER_SLOT).max(SLOTS_MIN).min(enough);
+        // The lists that follow take as much as a full table, or more.
+        let most = (room.beside(nodes) / 2 / SLOT_BYTES).max(SLOTS_MIN);
+        let mut slots = (entries / ENTRIES_PER_SLOT).max(SLOTS_MIN).min(enough).min(most);
         loop {
-            slots = slots.min(room.bytes / SLOT_BYTES);
             let degrees = HugeVec::zeroed(nodes)?;
             let pairs = Pairs::new(slots)?;
             let gather = Gather { partition: self, pairs: &pairs, degrees: &degrees };
@@ -99,11 +100,10 @@ impl Partition<'_> {
                 return pairs.into_level(degrees.into_plain(), room);
             }
             let more = (slots * GROWTH).min(enough);
-            if slots >= room.bytes / SLOT_BYTES {
-                // Lists follow, which take more than the table.
-                room.check(2 * more * SLOT_BYTES)?;
+            if slots >= most {
+                return Err(room.exceeded(nodes, 2 * more * SLOT_BYTES));
             }
-            slots = more;
+            slots = more.min(most);
         }
     }
 }
@@ -172,9 +172,12 @@ impl Pairs {
     fn into_level(self, degrees: HugeVec<u64>, room: &Room) -> Result<Level> {
         let nodes = degrees.len();
         let pairs = self.used.load(Ordering::Relaxed);
-        room.check(
-            self.keys.len() as u64 * SLOT_BYTES + Level::bytes_for(nodes as u64, 2 * pairs),
-        )?;
+        // The next level is made when the table is gone.
+        let lists = pairs * 2 * size_of::<Entry>() as u64;
+        let bytes = lists + lists.max(self.keys.len() as u64 * SLOT_BYTES);
+        if bytes > room.beside(nodes) {
+            return Err(room.exceeded(nodes, bytes));
+        }
         let ends = |key: u64| ((key >> 32) as usize - 1, key as u32 as usize);
         let used = self.keys.par_iter().zip(&self.weights[..]).with_min_len(BLOCK);
         let used =

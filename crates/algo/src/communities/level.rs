@@ -2,7 +2,7 @@
 
 use cenote_engine::{Engine, EngineError, HugeVec};
 
-use crate::report::Result;
+use crate::report::{AlgoError, Result};
 
 /// Words of an entry: the node, and the lower and the upper half of the weight.
 const ENTRY_WORDS: usize = 3;
@@ -13,7 +13,7 @@ const NODE_BYTES: u64 = 96;
 /// Nodes between checks for an interruption.
 pub(super) const CHECK_EVERY: usize = 1 << 12;
 
-/// The memory for levels.
+/// The memory for levels, of the optional bytes and what vertex state has freed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// The algorithm's name, for messages.
@@ -25,21 +25,24 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Returns an error that names a sufficient budget if this is too much.
-    pub fn check(&self, bytes: u64) -> Result<()> {
-        let Some(missing) = bytes.checked_sub(self.bytes).filter(|&missing| missing > 0) else {
-            return Ok(());
-        };
+    /// What is left beside the arrays of so many nodes.
+    pub fn beside(&self, nodes: usize) -> u64 {
+        self.bytes.saturating_sub(nodes as u64 * NODE_BYTES)
+    }
+
+    /// The error for a level of so many nodes whose lists, and what makes them, take so much. It
+    /// names a sufficient budget.
+    pub fn exceeded(&self, nodes: usize, bytes: u64) -> AlgoError {
+        let bytes = bytes + nodes as u64 * NODE_BYTES;
         // The other half of more memory goes to cached pages.
-        let needed = self.budget + 2 * missing;
-        Err(EngineError::Budget {
+        let needed = self.budget + 2 * bytes.saturating_sub(self.bytes).max(1);
+        AlgoError::Engine(EngineError::Budget {
             what: self.what.to_owned(),
             given: self.budget,
             needed,
             suggested: needed.div_ceil(1 << 20),
             breakdown: format!("the graph between its communities {bytes}"),
-        }
-        .into())
+        })
     }
 }
 

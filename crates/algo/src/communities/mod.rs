@@ -22,7 +22,8 @@
 //! once, by a hash ([`moves`]), as parallel Louvain does (Lu, Halappanavar and Kalyanaraman, 2015),
 //! and a round visits only vertices with a neighbour that has moved. Leiden then divides the
 //! communities into connected subsets ([`refine`]). What these or the communities are between each
-//! other is a smaller graph in memory ([`gather`]), where nodes move one after another ([`levels`]).
+//! other is a graph in memory ([`gather`]), where nodes move one after another ([`levels`]). A
+//! small graph is in memory from the start, since few vertices that move at once hinder each other.
 //! Each iteration starts from the communities of the one before, in another order. All weights are
 //! integers, so no sum depends on an order ([`lists`]).
 //!
@@ -66,8 +67,7 @@ const GAIN_MIN: f64 = 1e-7;
 /// So many iterations in a row that gain nothing are the last.
 const PATIENCE: u32 = 2;
 
-/// A graph of at most so many entries is in memory from the start: few vertices that move at once
-/// hinder each other.
+/// A graph of at most so many entries is in memory from the start.
 const SMALL_ENTRIES_MAX: u64 = 1 << 17;
 
 /// A method to find communities.
@@ -199,7 +199,7 @@ fn needs_with(
         + config.threads as u64 * Tally::bytes_for(longest)
         + 2 * Numbers::bytes_for(n)
         + gather::least_bytes();
-    let scratch_bytes = gather::bytes_for(entries) + 2 * Level::bytes_for(n as u64, entries);
+    let scratch_bytes = 2 * gather::bytes_for(entries) + 2 * Level::bytes_for(n as u64, entries);
     Needs { what: communities.method.name(), state_bytes, scratch_bytes }
 }
 
@@ -248,8 +248,8 @@ pub fn estimate(
         Method::Louvain => (4.0, 11.0, 34.0),
     };
     let passes = |each: f64| pass * (1.0 + missing * (each * iterations - 1.0));
-    let because = "rounds over the lists of vertices whose neighbours have moved: in each iteration \
-                   about a dozen passes over the pages, less what is cached";
+    let because = "rounds over the lists of vertices whose neighbours have moved: in each \
+                   iteration about a dozen passes over the pages, less what is cached";
     let visits = lists::bytes_for(graph, config)?;
     let reads = Reads::between(passes(least), passes(likely), passes(most))
         .visiting(pass * likely * iterations)

@@ -33,7 +33,8 @@ pub(super) struct Partition<'e> {
     pub iteration: u32,
 }
 
-/// Bytes of the state: labels, the best ones, degrees or the weights of subsets, weights of communities, sets.
+/// Bytes of the state: labels, those of moves or subsets, the best ones, degrees or the weights of
+/// subsets, weights of communities, sets.
 pub(super) fn bytes_for(vertices: usize, threads: usize) -> u64 {
     let n = vertices as u64;
     n * (4 + 4 + 4 + 8 + 8)
