@@ -218,12 +218,21 @@ class Components(Labels):
 
 
 class Communities(Labels):
-    """Communities by label propagation."""
+    """Communities."""
 
     @property
     def communities(self) -> int:
         """Number of communities."""
         return int(self.summary["communities"])
+
+
+class ModularityCommunities(Communities):
+    """Communities of high modularity."""
+
+    @property
+    def modularity(self) -> float:
+        """Their modularity, by the resolution that was given."""
+        return float(self.summary["modularity"])
 
 
 class Degrees(Result):

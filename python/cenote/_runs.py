@@ -234,6 +234,54 @@ class Runs:
         """
         return _results.Lcc(self._run("lcc", options))
 
+    def leiden(
+        self, *, resolution: float = 1.0, iterations: int = 3, **options: Unpack[RunOptions]
+    ) -> _results.ModularityCommunities:
+        """Communities of high modularity by the Leiden algorithm: each of them is connected.
+
+        Args:
+            resolution: above 0; with larger ones communities are smaller.
+            iterations: the most; fewer if two in a row gain nothing.
+            options: see `RunOptions`.
+
+        Raises:
+            Unsupported: the graph is directed.
+            MemoryBudget: the graph between communities does not fit; the message names a
+                budget that suffices.
+
+        Example:
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     found = friends.leiden()
+            >>> found.communities, round(found.modularity, 2)
+            (1, 0.0)
+        """
+        own = given(resolution=resolution, iterations=iterations)
+        return _results.ModularityCommunities(self._run("leiden", options, **own))
+
+    def louvain(
+        self, *, resolution: float = 1.0, iterations: int = 3, **options: Unpack[RunOptions]
+    ) -> _results.ModularityCommunities:
+        """Communities of high modularity by the Louvain algorithm.
+
+        Args:
+            resolution: above 0; with larger ones communities are smaller.
+            iterations: the most; fewer if two in a row gain nothing.
+            options: see `RunOptions`.
+
+        Raises:
+            Unsupported: the graph is directed.
+            MemoryBudget: the graph between communities does not fit; the message names a
+                budget that suffices.
+
+        Example:
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     found = friends.louvain(resolution=0.5)
+            >>> found.communities
+            1
+        """
+        own = given(resolution=resolution, iterations=iterations)
+        return _results.ModularityCommunities(self._run("louvain", options, **own))
+
     def mis(self, *, seed: int = 1, **options: Unpack[RunOptions]) -> _results.Mis:
         """A maximal independent set, which `seed` chooses.
 

@@ -38,6 +38,8 @@ macro_rules! with_run {
             "hyperball" => $call!($graph.hyperball()),
             "kcore" => $call!($graph.kcore()),
             "lcc" => $call!($graph.lcc()),
+            "leiden" => $call!($graph.leiden()),
+            "louvain" => $call!($graph.louvain()),
             "mis" => $call!($graph.mis()),
             "msf" => $call!($graph.msf()),
             "pagerank" => $call!($graph.pagerank()),

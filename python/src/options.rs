@@ -6,8 +6,8 @@ use cenote::algo::similar::Measure;
 use cenote::algo::sssp::Distances;
 use cenote::algo::walk::DeadEnds;
 use cenote::algorithm::{
-    Betweenness, Bfs, Cdlp, Degrees, Hyperball, Kcore, Lcc, LexicographicDfs, Mis, Msf, PageRank,
-    Ppr, PseudoDfs, Reach, Scc, Similar, Sssp, StartsAt, Triangles, Walk, Wcc,
+    Betweenness, Bfs, Cdlp, Degrees, Hyperball, Kcore, Lcc, Leiden, LexicographicDfs, Louvain, Mis,
+    Msf, PageRank, Ppr, PseudoDfs, Reach, Scc, Similar, Sssp, StartsAt, Triangles, Walk, Wcc,
 };
 use cenote::run::{Algorithm, Run};
 use cenote::{MemorySize, Strategy};
@@ -293,6 +293,26 @@ impl Options for Lcc {
         Ok(None)
     }
 }
+
+macro_rules! communities {
+    ($($method:ident)*) => {$(
+        impl Options for $method {
+            fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+                Ok(Some(match name {
+                    "resolution" => run.resolution(value.extract()?),
+                    "iterations" => run.iterations(value.extract()?),
+                    _ => return Ok(None),
+                }))
+            }
+
+            fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
+                (column == "label").then(|| Slice::U32(output.labels()))
+            }
+        }
+    )*};
+}
+
+communities!(Leiden Louvain);
 
 impl Options for Mis {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {

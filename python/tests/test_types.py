@@ -88,7 +88,7 @@ def test_examples_of_docstrings_run(name, folder, packages):
 def test_every_algorithm_and_call_has_an_example():
     methods = {name.rsplit(".", 1)[-1] for name in EXAMPLES}
     runs = {"betweenness", "bfs", "cdlp", "degrees", "dfs", "lexicographic_dfs", "kcore", "lcc"}
-    runs |= {"hyperball", "mis", "msf", "similar"}
+    runs |= {"hyperball", "leiden", "louvain", "mis", "msf", "similar"}
     runs |= {"pagerank", "ppr", "reach", "scc", "sssp", "triangles", "walk", "wcc"}
     calls = {"import_graph", "open", "Update", "check", "neighbors", "edges", "visit", "values"}
     calls |= {"sample_neighbors", "subgraph", "write_features", "features"}

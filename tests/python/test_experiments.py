@@ -241,3 +241,21 @@ def test_components_of_pairs_are_compared_with_others(tmp_path):
     found = [json.loads(line) for line in rows.read_text().splitlines()]
     assert len(found) == 7 and not any("error" in row for row in found), found
     assert len({row["components"] for row in found if row["run"] in ("scipy", "networkx")}) == 1
+
+
+def test_the_communities_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/communities_bench.py", "--tiny",
+         "--dir", tmp_path / "graphs", "--rows", rows],
+        env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for words in ["debian", "kron8", "multilevel", "until stable", "ours / theirs"]:
+        assert words in done.stdout
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    runs = [row for row in found if row["part"] == "communities"]
+    assert {row["by"] for row in runs} == {
+        "cenote", "igraph, multilevel", "igraph, 2 iterations", "igraph, until stable"
+    }
+    assert str(tmp_path) not in rows.read_text()

@@ -4,6 +4,7 @@
 //! - [`betweenness`]: betweenness centrality from given sources
 //! - [`bfs`]: breadth-first search: levels and parents
 //! - [`cdlp`]: communities by label propagation
+//! - [`communities`]: communities of high modularity: Leiden and Louvain
 //! - [`degrees`]: the number of edges of every vertex
 //! - [`dfs`]: depth-first search: parallel pseudo-DFS, and in lexicographic order
 //! - [`hyperball`]: neighbourhood function and distance centralities, by HyperLogLog counters
@@ -26,6 +27,7 @@
 pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;
+pub mod communities;
 mod csr;
 pub mod degrees;
 pub mod dfs;

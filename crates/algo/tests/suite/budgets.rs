@@ -4,6 +4,7 @@ use crate::plain::{Plain, Random, STRATEGIES, config};
 use cenote_algo::betweenness::BetweennessConfig;
 use cenote_algo::bfs::BfsConfig;
 use cenote_algo::cdlp::CdlpConfig;
+use cenote_algo::communities::{CommunitiesConfig, Method};
 use cenote_algo::hyperball::HyperballConfig;
 use cenote_algo::kcore::KcoreConfig;
 use cenote_algo::pagerank::PageRankConfig;
@@ -13,14 +14,14 @@ use cenote_algo::sssp::SsspConfig;
 use cenote_algo::triangles::TrianglesConfig;
 use cenote_algo::walk::WalkConfig;
 use cenote_algo::{
-    AlgoError, Estimate, Result, betweenness, bfs, cdlp, degrees, dfs, hyperball, kcore, lcc, mis,
-    msf, pagerank, ppr, reach, scc, similar, sssp, triangles, walk, wcc,
+    AlgoError, Estimate, Result, betweenness, bfs, cdlp, communities, degrees, dfs, hyperball,
+    kcore, lcc, mis, msf, pagerank, ppr, reach, scc, similar, sssp, triangles, walk, wcc,
 };
 use cenote_engine::{EngineConfig, EngineError, Graph};
 
 type Estimator = fn(&Graph, &EngineConfig) -> Result<Estimate>;
 
-const ALGORITHMS: [(&str, Estimator); 21] = [
+const ALGORITHMS: [(&str, Estimator); 23] = [
     ("betweenness", |g, c| betweenness::estimate(g, c, &BetweennessConfig::default())),
     ("bfs", |g, c| bfs::estimate(g, c, &BfsConfig::default())),
     ("cdlp", |g, c| cdlp::estimate(g, c, &CdlpConfig::default())),
@@ -30,6 +31,8 @@ const ALGORITHMS: [(&str, Estimator); 21] = [
     ("hyperball", |g, c| hyperball::estimate(g, c, &HyperballConfig::default())),
     ("kcore", |g, c| kcore::estimate(g, c, &KcoreConfig::default())),
     ("lcc", lcc::estimate),
+    ("leiden", |g, c| communities::estimate(g, c, &CommunitiesConfig::of(Method::Leiden))),
+    ("louvain", |g, c| communities::estimate(g, c, &CommunitiesConfig::of(Method::Louvain))),
     ("mis", mis::estimate),
     ("msf", msf::estimate),
     ("pagerank", |g, c| pagerank::estimate(g, c, &PageRankConfig::default())),

@@ -6,6 +6,7 @@ mod betweenness;
 mod bfs_many_levels;
 mod budgets;
 mod cdlp;
+mod communities;
 mod degrees;
 mod depth;
 mod estimates;

@@ -11,6 +11,7 @@ use crate::plain::{Plain, Random, STRATEGIES, config, random_graph};
 use cenote_algo::betweenness::{self, BetweennessConfig, Scale};
 use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::cdlp::{self, CdlpConfig};
+use cenote_algo::communities::{self, CommunitiesConfig, Method};
 use cenote_algo::dfs::lexicographic::{self, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
 use cenote_algo::hyperball::{self, HyperballConfig};
@@ -252,6 +253,14 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
         answer.push(found.mean.to_bits());
         Ok(answer)
     }),
+    ("leiden", |case| communities_of(case, CommunitiesConfig::of(Method::Leiden))),
+    ("leiden on stored lists", |case| {
+        communities_of(case, CommunitiesConfig::of(Method::Leiden).small_entries(0))
+    }),
+    ("louvain on stored lists", |case| {
+        let config = CommunitiesConfig::of(Method::Louvain).small_entries(0);
+        communities_of(case, config.resolution(1.7).iterations(2))
+    }),
     ("mis", |case| {
         let config = MisConfig::default().seed(5);
         let found = mis::run(&case.graph, case.config(), &config)?;
@@ -372,6 +381,16 @@ fn bfs_of(case: &Case, config: BfsConfig) -> Result<Vec<u64>> {
     answer.extend([found.reached, found.depth.into(), found.ended_early.into()]);
     answer.extend(found.sources.iter().map(|&v| case.id(v)));
     config.targets.iter().for_each(|&v| answer.extend(case.path(found.path_to(v))));
+    Ok(answer)
+}
+
+fn communities_of(case: &Case, config: CommunitiesConfig) -> Result<Vec<u64>> {
+    let found = communities::run(&case.graph, case.config(), &config)?;
+    communities::verify(&case.graph, &config, &found)?;
+    let mut answer = case.each(|v| case.id(found.label(v)));
+    answer.extend([found.communities, found.single, found.largest, found.levels]);
+    answer.extend([found.modularity.to_bits(), found.iterations.into()]);
+    answer.push(case.id_if(found.largest_label));
     Ok(answer)
 }
 

@@ -47,6 +47,7 @@ macro_rules! calls {
 mod betweenness;
 mod bfs;
 mod cdlp;
+mod communities;
 mod components;
 mod degrees;
 mod dfs;
@@ -69,6 +70,7 @@ mod walk;
 pub use self::betweenness::{Betweenness, BetweennessSummary};
 pub use self::bfs::{Bfs, BfsSummary};
 pub use self::cdlp::{Cdlp, CdlpSummary};
+pub use self::communities::{CommunitiesSummary, Leiden, Louvain};
 pub use self::components::{Scc, SccSummary, Wcc, WccSince, WccSummary};
 pub use self::degrees::{Degree, Degrees, DegreesSummary};
 pub use self::dfs::{DfsOrder, DfsSummary, LexicographicDfs, PseudoDfs};
@@ -141,6 +143,16 @@ impl Graph {
     /// Local clustering coefficient of every vertex.
     pub fn lcc(&self) -> Run<'_, Lcc> {
         Run::new(self, Lcc)
+    }
+
+    /// Communities of high modularity by the Leiden algorithm: each of them is connected.
+    pub fn leiden(&self) -> Run<'_, Leiden> {
+        Run::new(self, Leiden::default())
+    }
+
+    /// Communities of high modularity by the Louvain algorithm.
+    pub fn louvain(&self) -> Run<'_, Louvain> {
+        Run::new(self, Louvain::default())
     }
 
     /// A maximal independent set.

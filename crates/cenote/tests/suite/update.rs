@@ -222,6 +222,8 @@ pub fn answers(graph: &Graph, source: &str) -> Vec<(&'static str, Vec<String>)> 
         "hyperball": graph.hyperball(),
         "kcore": graph.kcore(),
         "lcc": graph.lcc(),
+        "leiden": graph.leiden(),
+        "louvain": graph.louvain(),
         "mis": graph.mis(),
         "msf": graph.msf(),
         "pagerank": graph.pagerank(),

@@ -9,8 +9,8 @@ use crate::output::{self, count, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
 use crate::verb::run::{
-    Params, betweenness, bfs, cdlp, components, degrees, dfs, hyperball, kcore, lcc, mis, msf,
-    pagerank, ppr, reach, similar, sssp, triangles, walk,
+    Params, betweenness, bfs, cdlp, communities, components, degrees, dfs, hyperball, kcore, lcc,
+    mis, msf, pagerank, ppr, reach, similar, sssp, triangles, walk,
 };
 
 /// Estimate the memory and the bytes that a run needs
@@ -50,6 +50,12 @@ enum Algorithm {
     /// Local clustering coefficient
     #[command(after_help = lcc::ESTIMATE_EXAMPLES)]
     Lcc(EstimateOf<lcc::Params>),
+    /// Communities by the Leiden algorithm
+    #[command(after_help = communities::LEIDEN_ESTIMATE_EXAMPLES)]
+    Leiden(EstimateOf<communities::Leiden>),
+    /// Communities by the Louvain algorithm
+    #[command(after_help = communities::LOUVAIN_ESTIMATE_EXAMPLES)]
+    Louvain(EstimateOf<communities::Louvain>),
     /// A maximal independent set
     #[command(after_help = mis::ESTIMATE_EXAMPLES)]
     Mis(EstimateOf<mis::Params>),
@@ -108,6 +114,8 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Algorithm::Hyperball(args) => args.estimate(&args.params),
         Algorithm::Kcore(args) => args.estimate(&args.params),
         Algorithm::Lcc(args) => args.estimate(&args.params),
+        Algorithm::Leiden(args) => args.estimate(&args.params),
+        Algorithm::Louvain(args) => args.estimate(&args.params),
         Algorithm::Mis(args) => args.estimate(&args.params),
         Algorithm::Msf(args) => args.estimate(&args.params),
         Algorithm::Pagerank(args) => args.estimate(&args.params),

@@ -26,6 +26,8 @@ const LINES: &[&str] = &[
     "run dfs g.cenote --source=0",
     "run hyperball g.cenote",
     "run kcore g.cenote",
+    "run leiden g.cenote",
+    "run louvain weighted.cenote",
     "run mis g.cenote",
     "run msf weighted.cenote",
     "run pagerank g.cenote",

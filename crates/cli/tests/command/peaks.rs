@@ -13,7 +13,7 @@ const PROGRAM_BYTES: u64 = 32 << 20;
 const MORE_BYTES: u64 = 8 << 20;
 
 /// Runs of every algorithm, the budget in MiB first. S and T are vertices.
-const RUNS: [&str; 19] = [
+const RUNS: [&str; 21] = [
     "16 betweenness --source S",
     "8 bfs --source S",
     "16 cdlp",
@@ -22,6 +22,8 @@ const RUNS: [&str; 19] = [
     "16 hyperball",
     "16 kcore",
     "16 lcc",
+    "64 leiden",
+    "64 louvain",
     "8 mis",
     "16 msf",
     "8 pagerank",

@@ -111,6 +111,8 @@ fn every_verb_works_on_a_changed_graph() {
         "dfs --source 1",
         "kcore",
         "lcc",
+        "leiden",
+        "louvain",
         "mis",
         "pagerank",
         "scc",

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use cenote_algo::betweenness::{self, BetweennessConfig};
 use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::cdlp::{self, CdlpConfig};
+use cenote_algo::communities::{self, CommunitiesConfig, Method};
 use cenote_algo::dfs::lexicographic::{self, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
 use cenote_algo::hyperball::{self, HyperballConfig};
@@ -161,6 +162,11 @@ const COSTLY: &[(&str, Algorithm)] = &[
         let mut answer = view.each(|v| found.coefficient(v).to_bits());
         answer.push(found.mean.to_bits());
         Ok(answer)
+    }),
+    ("leiden", |view| {
+        let config = CommunitiesConfig::of(Method::Leiden);
+        let found = communities::run(&view.graph, view.config(), &config)?;
+        Ok(view.each(|v| view.id(found.label(v))))
     }),
     ("mis", |view| {
         let found = mis::run(&view.graph, view.config(), &MisConfig::default().seed(5))?;

@@ -1,9 +1,8 @@
 //! `cenote run`: runs an algorithm on a graph, within a memory budget.
 //!
-//! - [`betweenness`], [`bfs`], [`cdlp`], [`components`], [`degrees`], [`dfs`], [`hyperball`],
-//!   [`kcore`], [`lcc`], [`mis`], [`msf`], [`pagerank`], [`ppr`], [`reach`], [`similar`],
-//!   [`sssp`], [`triangles`],
-//!   [`walk`]: flags and printed result of each algorithm
+//! - [`betweenness`], [`bfs`], [`cdlp`], [`communities`], [`components`], [`degrees`], [`dfs`],
+//!   [`hyperball`], [`kcore`], [`lcc`], [`mis`], [`msf`], [`pagerank`], [`ppr`], [`reach`],
+//!   [`similar`], [`sssp`], [`triangles`], [`walk`]: flags and printed result of each algorithm
 //! - [`keys`]: sources and targets by the user's ids
 //! - [`straight`]: components and degrees of edges that are not imported
 //! - [`plan`]: flags that all runs share, also with `cenote estimate`
@@ -12,6 +11,7 @@
 pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;
+pub mod communities;
 pub mod components;
 pub mod degrees;
 pub mod dfs;
@@ -95,6 +95,12 @@ enum Kind {
     /// Local clustering coefficient of every vertex
     #[command(after_help = lcc::RUN_EXAMPLES)]
     Lcc(RunOf<lcc::Params>),
+    /// Communities of high modularity by the Leiden algorithm: each of them is connected
+    #[command(after_help = communities::LEIDEN_RUN_EXAMPLES)]
+    Leiden(RunOf<communities::Leiden>),
+    /// Communities of high modularity by the Louvain algorithm
+    #[command(after_help = communities::LOUVAIN_RUN_EXAMPLES)]
+    Louvain(RunOf<communities::Louvain>),
     /// A maximal independent set
     #[command(after_help = mis::RUN_EXAMPLES)]
     Mis(RunOf<mis::Params>),
@@ -201,6 +207,8 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Kind::Hyperball(args) => args.run(),
         Kind::Kcore(args) => args.run(),
         Kind::Lcc(args) => args.run(),
+        Kind::Leiden(args) => args.run(),
+        Kind::Louvain(args) => args.run(),
         Kind::Mis(args) => args.run(),
         Kind::Msf(args) => args.run(),
         Kind::Pagerank(args) => args.run(),
