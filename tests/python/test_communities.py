@@ -41,7 +41,8 @@ def test_modularity_equals_networkx(cenote, method, kind, resolution):
     made = nx.relaxed_caveman_graph(20, 8, 0.2, seed=3)
     made.add_edges_from([(0, 0), (7, 7)])
     for number, (source, target) in enumerate(made.edges()):
-        made[source][target]["weight"] = (number * 7919) % 13 / (1 if kind == "u32" else 8)
+        weight = (number * 7919) % 13
+        made[source][target]["weight"] = weight if kind == "u32" else weight / 8
     weights = [] if kind is None else ["--weights", kind]
     imported(cenote, made, "--keep-self-loops", *weights)
     found, sets = communities(cenote, method, "--resolution", resolution)
