@@ -183,9 +183,15 @@ struct Weighted<'a, T> {
 
 /// A list of which some pieces have arrived.
 struct Incomplete {
-    /// Each with its position in the list.
-    pieces: Vec<(u64, Box<[VertexId]>, Box<[u64]>)>,
+    pieces: Vec<Piece>,
     missing: u64,
+}
+
+struct Piece {
+    /// Its position in the list.
+    skip: u64,
+    targets: Box<[VertexId]>,
+    weights: Box<[u64]>,
 }
 
 impl<T: TakeList> Kernel for Weighted<'_, T> {
@@ -217,17 +223,17 @@ impl<T> Weighted<'_, T> {
             .entry(piece.vertex)
             .or_insert_with(|| Incomplete { pieces: Vec::new(), missing: piece.degree });
         list.missing = list.missing.checked_sub(piece.targets.len() as u64)?;
-        list.pieces.push((piece.skip, piece.targets.into(), weights));
+        list.pieces.push(Piece { skip: piece.skip, targets: piece.targets.into(), weights });
         if list.missing > 0 {
             return None;
         }
         let mut pieces = incomplete.remove(&piece.vertex)?.pieces;
         drop(incomplete);
-        pieces.sort_unstable_by_key(|(skip, _, _)| *skip);
+        pieces.sort_unstable_by_key(|piece| piece.skip);
         let (mut targets, mut weights) = (Vec::new(), Vec::new());
-        for (_, of_piece, weights_of_piece) in pieces {
-            targets.extend(of_piece);
-            weights.extend(weights_of_piece);
+        for piece in pieces {
+            targets.extend(piece.targets);
+            weights.extend(piece.weights);
         }
         Some((targets, weights))
     }
