@@ -4,8 +4,8 @@
 
 Every graph is imported in each order; then every algorithm runs on all of them in turn, again and
 again, with a cache of a tenth of the pages of lists and a cold page cache (where it may be
-dropped). Graphs of `$CENOTE_DATA` that are not there are left out. A graph `uniform-N` has N vertices
-and 8 times as many edges.
+dropped). Graphs of `$CENOTE_DATA` that are not there are left out. A graph `uniform-N` has N
+vertices and 8 times as many edges.
 """
 
 import argparse

@@ -314,7 +314,8 @@ pub fn profile(
         if let Some(page) = &report {
             page::check(page, &[&path])?;
         }
-        let options = MeasureOptions { quick, scratch_bytes: scratch, replace };
+        let options =
+            MeasureOptions::default().quick(quick).scratch_bytes(scratch).replace(replace);
         let (profile, saved) = measure(&path, &options, &mut |done, total| {
             call.report("measuring", done, Some(total));
             !call.is_cancelled()

@@ -80,7 +80,8 @@ def test_every_policy_serves_a_graph(cenote, graph, policy):
 
 @pytest.mark.parametrize("run", [
     ["betweenness", "--samples", 3], ["bfs"], ["cdlp"], ["degrees"], ["dfs"], ["hyperball"],
-    ["kcore"], ["lcc"], ["leiden"], ["louvain"], ["mis"], ["msf"], ["pagerank"], ["ppr", "--seed", 1, "--seed", 5],
+    ["kcore"], ["lcc"], ["leiden"], ["louvain"], ["mis"], ["msf"], ["pagerank"],
+    ["ppr", "--seed", 1, "--seed", 5],
     ["reach", "--source", 1, "--target", 9], ["scc"], ["similar", "--source", 1],
     ["sssp", "--source", 1], ["triangles"],
     ["walk", "--walkers", 200, "--out", "walks.txt"], ["wcc"],

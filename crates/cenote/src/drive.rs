@@ -84,6 +84,7 @@ impl fmt::Display for Warning {
 
 /// How a drive is measured.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct MeasureOptions {
     /// 20 seconds instead of minutes.
     pub quick: bool,
@@ -91,6 +92,10 @@ pub struct MeasureOptions {
     pub scratch_bytes: Option<u64>,
     /// Whether a profile that was measured on a busy machine replaces a saved one that is calmer.
     pub replace: bool,
+}
+
+impl MeasureOptions {
+    setters! { quick: bool, scratch_bytes: Option<u64>, replace: bool }
 }
 
 /// Measures the drive under `path`, a directory, in which a scratch file is written and removed

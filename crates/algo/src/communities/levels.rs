@@ -75,7 +75,7 @@ impl Levels<'_> {
             let nodes = level.nodes();
             let moves = self.move_nodes(&level, &mut labels)?;
             if renumber(&mut labels, nodes)? == nodes {
-                // A move may let another node gain that is no neighbour, so all are looked at again.
+                // A move may let another node gain that is no neighbour, so all are tried again.
                 if moves > 0 {
                     continue;
                 }

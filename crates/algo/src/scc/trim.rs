@@ -3,9 +3,9 @@
 //!
 //! **Source.** Trimming as in Multistep (see [`super`]), by counts of in-edges (Kahn, 1962).
 //!
-//! **Trick.** One pass counts the in-edges of each vertex, and keeps the target of a vertex that has
-//! only one: such chains are followed in memory, so a long path takes that pass alone, in whichever
-//! order it lies in the file. A vertex with more targets waits for a visit of its page.
+//! **Trick.** One pass counts the in-edges of each vertex, and keeps the target of a vertex that
+//! has only one: such chains are followed in memory, so a long path takes that pass alone, in
+//! whichever order it lies in the file. A vertex with more targets waits for a visit of its page.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -81,9 +81,9 @@ impl Trim<'_> {
             && self.in_edges[target as usize].fetch_sub(1, Ordering::Relaxed) == 1
     }
 
-    /// Follows each chain of vertices with one target to its end. Where that is a settled vertex, all
-    /// of them are on no cycle; where it is a vertex of the chain, that is a cycle, and leads nowhere
-    /// else; where it is a vertex with several targets, nothing follows.
+    /// Follows each chain of vertices with one target to its end. Where that is a settled vertex,
+    /// all of them are on no cycle; where it is a vertex of the chain, that is a cycle, and leads
+    /// nowhere else; where it is a vertex with several targets, nothing follows.
     fn end_chains(&self) {
         let (known, seen) = (self.known, &self.known.reached);
         for first in 0..known.labels.len() as VertexId {

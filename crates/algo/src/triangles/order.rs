@@ -33,8 +33,8 @@ pub(crate) struct Order {
     pub words_expected: u64,
     /// The number of hubs.
     pub hubs: u32,
-    /// Vertices of at least [`DEGREE_MIN`], which have the lowest ranks: the lists of others are not
-    /// kept.
+    /// Vertices of at least [`DEGREE_MIN`], which have the lowest ranks: the lists of others are
+    /// not kept.
     pub kept: u32,
     /// Lists start at multiples of this many words, so that a `u32` holds their place.
     pub unit: u64,

@@ -391,7 +391,7 @@ fn a_measurement_that_is_ended_is_cancelled() {
     // Of a file, so that no profile of the user is replaced.
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(16 << 20).unwrap();
-    let options = MeasureOptions { quick: true, ..MeasureOptions::default() };
+    let options = MeasureOptions::default().quick(true);
     let ended = cenote::drive::measure(file.path(), &options, &mut |_, _| false);
     assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
 }

@@ -278,7 +278,12 @@ fn a_killed_update_over_tiers_leaves_whole_commits() {
     let lines: String = (1..60_000).map(|i| format!("+ {i} {}\n", i + 1)).collect();
     fs::write(bench.path("lines"), lines).unwrap();
     let (mut before, mut killed) = (1, 0);
-    for round in 0..36u64 {
+    for round in 0..360u64 {
+        // On a busy machine a commit may take longer than the first rounds wait.
+        let (turn, patience) = (round % 36, 1 + round / 36);
+        if turn == 0 && killed > 8 && before > 1000 {
+            break;
+        }
         let (args, is_update) = match round % 4 {
             0 => ("update g.cenote --stdin --memory 32MiB --durability sync", true),
             1 => ("update g.cenote --stdin --memory 32MiB --durability group", true),
@@ -292,8 +297,8 @@ fn a_killed_update_over_tiers_leaves_whole_commits() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let ms = if is_update { round * 53 % 240 } else { round % 12 };
-        std::thread::sleep(Duration::from_millis(ms));
+        let ms = if is_update { turn * 53 % 240 } else { turn % 12 };
+        std::thread::sleep(Duration::from_millis(ms * patience));
         child.kill().unwrap();
         killed += u64::from(!child.wait().unwrap().success());
         bench.succeed("check g.cenote");
@@ -309,5 +314,5 @@ fn a_killed_update_over_tiers_leaves_whole_commits() {
             bench.succeed("run bfs g.cenote --source 0 --strategy vertex --memory 16MiB");
         }
     }
-    assert!(killed > 8 && before > 1000, "{killed} of 36 were killed, {before} edges");
+    assert!(killed > 8 && before > 1000, "{killed} were killed, {before} edges");
 }

@@ -1,8 +1,8 @@
 //! Samples edges to choose an order of the vertices.
 //!
 //! The edges with the smallest hashes of all (a bottom-k sketch: Cohen and Kaplan, "Summarizing
-//! data using bottom-k sketches", PODC 2007): whichever workers read them, in whatever order and however
-//! often, they are the same.
+//! data using bottom-k sketches", PODC 2007): whichever workers read them, in whatever order and
+//! however often, they are the same.
 
 use cenote_device::mix;
 use cenote_store::VertexId;

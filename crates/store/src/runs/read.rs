@@ -84,6 +84,8 @@ struct Kept {
     oldest: VecDeque<u64>,
     bytes: usize,
     queue: Option<Box<dyn Queue>>,
+    /// That of a dropped chunk, for the next one: new memory costs more than the read into it.
+    spare: Option<Buffer>,
 }
 
 /// Verified pages of a run.
@@ -115,6 +117,14 @@ impl Kept {
             let oldest = self.oldest.pop_front().expect("there are several");
             let dropped = self.chunks.remove(&oldest).expect("each chunk is in both");
             self.bytes -= dropped.bytes.len();
+            self.spare = Arc::into_inner(dropped).map(|chunk| chunk.bytes);
+        }
+    }
+
+    fn buffer(&mut self, len: usize) -> Result<Buffer> {
+        match self.spare.take().filter(|spare| spare.len() == len) {
+            Some(spare) => Ok(spare),
+            None => Ok(Buffer::new(len)?),
         }
     }
 
@@ -291,7 +301,7 @@ impl ListRuns {
         }
         let (offset, len) = self.place(run, &kept, number, pages);
         let device = self.device.as_ref();
-        let buffer = Buffer::new(len)?;
+        let buffer = kept.buffer(len)?;
         let queue = kept.open(device)?;
         let read = cenote_device::read_exact_on(queue, device, offset, len, buffer);
         count_read(len);
