@@ -158,6 +158,8 @@ MISSING = {np.dtype(np.uint32): 2**32 - 1, np.dtype(np.uint64): 2**64 - 1}
 @pytest.mark.parametrize("graph", ["directed", "undirected"])
 @pytest.mark.parametrize("name", RUNS)
 def test_arrays_and_tables_of_every_run_agree(name, graph, request):
+    if name in {"leiden", "louvain"} and graph == "directed":
+        pytest.skip("communities are of undirected graphs")
     answer = getattr(request.getfixturevalue(graph), name)(**RUNS[name])
     ids, table = answer.ids(), answer.to_arrow()
     assert table["vertex"].to_pylist() == ids.tolist()
