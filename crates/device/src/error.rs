@@ -111,6 +111,26 @@ pub struct IoFault {
 
 impl fmt::Display for IoFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        std::io::Error::from_raw_os_error(self.errno).fmt(f)
+        std::io::Error::from_raw_os_error(self.errno).fmt(f)?;
+        match self.errno {
+            // What io_uring says where the kernel may start no thread for a request.
+            libc::ECANCELED => f.write_str(
+                ": the system could start no thread for it; raise the limit of processes \
+                 (`ulimit -u`)",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_without_a_thread_says_what_to_raise() {
+        let text = IoFault { errno: libc::ECANCELED }.to_string();
+        assert!(text.contains("(os error 125): ") && text.contains("ulimit -u"), "{text}");
+        assert!(!IoFault { errno: libc::EIO }.to_string().contains("ulimit"));
     }
 }
