@@ -225,12 +225,12 @@ class Cenote:
         info = output([CENOTE, "info", self.command(kernel)[1], "--json"])
         pages = int(info["page_bytes"] * self.share / 100)
         pages = pages * 6 // 5 + 8 * MIB if self.share >= 100 else pages
-        usual = pages + 24 * info["vertices"] + 8 * MIB
-        words = [CENOTE, "estimate", *self.command(kernel), "--memory", str(usual), "--json"]
-        state = output(words)["memory"]
         refused = subprocess.run(
             [CENOTE, "run", *self.command(kernel), "--memory", "1"], capture_output=True, text=True)
         least = int(re.search(r"needs (\d+) bytes", refused.stderr)[1])
+        usual = max(least + 2 * MIB, pages + 24 * info["vertices"] + 8 * MIB)
+        words = [CENOTE, "estimate", *self.command(kernel), "--memory", str(usual), "--json"]
+        state = output(words)["memory"]
         return max(pages + state["state_bytes"] + state["index_bytes"], least)
 
     def run(self, kernel):
