@@ -17,8 +17,8 @@ use super::known::Known;
 use crate::report::Result;
 use crate::worklist::{Follow, Worklist, follow};
 
-/// Settles vertices that are on no cycle, and cycles that lead nowhere else. Returns how many. No
-/// vertex is `reached`, then as before; `active` is an empty set over the vertices.
+/// Settles vertices that are on no cycle, and cycles that lead nowhere else. Returns how many.
+/// `known.reached` is empty before and after; `active` is an empty set over the vertices.
 pub(super) fn trim(engine: &Engine, known: &mut Known, active: &Bitmap) -> Result<u64> {
     assert_eq!(known.reached.count(), 0, "the search for the giant component has ended");
     let before = known.settled.count();
