@@ -21,7 +21,7 @@ EXTENSION := python/cenote/_cenote.abi3.so
 help:
 	@echo 'make demo   import a real graph and a larger made one, run BFS, WCC and PageRank'
 	@echo 'make test   every test: Rust, then Python against SciPy, NetworkX and igraph'
-	@echo 'make soak   the fuzzers with other seeds, longer than in the tests'
+	@echo 'make soak   the tests that take long, and the fuzzers with other seeds'
 	@echo 'make crash  a million power cuts and faults while graphs are updated (takes an hour)'
 	@echo 'make lint   formatting and lints, warnings denied'
 	@echo 'make package  every crate as it would be published, built from its archive'
@@ -62,6 +62,7 @@ SOAK_TIMES ?= 8
 soak: toolchain
 	cargo build --workspace --locked --example fuzz
 	$(TARGET)/debug/examples/fuzz all $(SOAK_SEED) $(SOAK_TIMES)
+	cargo test --workspace --locked --tests -- --ignored longer
 
 # A power cut or a fault at a million changes of the device under updated graphs, in about an hour.
 # One again: cargo run -p cenote-sim --example crash -- replay SEED POINT.

@@ -22,6 +22,14 @@ fn wait_until(child: &mut Child, what: &str, holds: impl Fn() -> bool) {
     }
 }
 
+/// Whether a process has a handler of `SIGINT`: before that the signal kills it.
+fn has_handler(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    caught & 1 << (Signal::INT.as_raw() - 1) != 0
+}
+
 /// Sends the signal and waits. Fails if the process takes longer than promised.
 fn signal(child: &mut Child, signal: Signal) -> ExitStatus {
     let start = Instant::now();
@@ -67,8 +75,9 @@ fn import_ends_and_leaves_nothing() {
         let before = bench.names();
         let mut child =
             bench.command(&import).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        // The handler must be there before the signal comes.
-        std::thread::sleep(Duration::from_millis(20 + milliseconds));
+        let id = child.id();
+        wait_until(&mut child, "a handler of signals", || has_handler(id));
+        std::thread::sleep(Duration::from_millis(milliseconds));
         let status = signal(&mut child, Signal::INT);
         let message = text(&child.wait_with_output().unwrap().stderr);
         assert_eq!(status.code(), Some(130), "after {milliseconds} ms: {message}");
@@ -88,6 +97,8 @@ fn an_import_that_waits_for_its_input_ends_too() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    let id = child.id();
+    wait_until(&mut child, "a handler of signals", || has_handler(id));
     std::thread::sleep(Duration::from_millis(100));
     let status = signal(&mut child, Signal::INT);
     drop(writer);

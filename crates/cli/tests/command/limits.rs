@@ -105,13 +105,17 @@ fn within_20_seconds(command: &Command, folder: &Path) -> Output {
     limited.output().unwrap()
 }
 
-/// Tries every number with every option of one line; how many there were, and their faults.
+/// Tries every number with every option of one line; how many there were, and their faults. What
+/// all algorithms share is one piece of code: it is tried with `run bfs`.
 fn try_numbers(bench: &Bench, line: &str) -> (usize, Vec<String>) {
     let verb: Vec<&str> = line.split(' ').take_while(|word| !word.contains(['.', '='])).collect();
     let verb = verb.join(" ").replace(" 0", "");
-    let help = text(&bench.run(&format!("{verb} --help")).stdout);
+    let help_of = |verb: &str| text(&bench.run(&format!("{verb} --help")).stdout);
+    let (help, of_bfs) = (help_of(&verb), help_of("run bfs"));
+    let shared = if line.starts_with("run ") && verb != "run bfs" { &*of_bfs } else { "" };
+    let shared = options(shared);
     let (mut tried, mut faults) = (0, Vec::new());
-    for option in options(&help) {
+    for option in options(&help).into_iter().filter(|option| !shared.contains(option)) {
         let rest: Vec<&str> = line
             .split(' ')
             .filter(|word| word.split('=').next() != Some(option) || option == "--tier")
@@ -144,7 +148,7 @@ fn every_number_on_the_command_line_is_taken_or_refused_in_one_line() {
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
     let tried: usize = results.iter().map(|(tried, _)| tried).sum();
-    assert!(tried > 800, "only {tried} tried");
+    assert!(tried > 500, "only {tried} tried");
     expect_none(&results.into_iter().flat_map(|(_, faults)| faults).collect::<Vec<_>>());
 }
 

@@ -44,7 +44,7 @@ fn damage_is_neither_always_fatal_nor_never() {
     let mut random = Random::new(5);
     let (mut pages, mut superblocks, mut images, mut files) = (vec![], vec![], vec![], vec![]);
     let mut tiered = vec![];
-    for _ in 0..40 {
+    for _ in 0..20 {
         tiered.push(tiers::damaged(&mut random).expect("a fault of its own"));
         pages.extend(pages::adjacency(&mut random).expect("a fault of its own"));
         superblocks.extend(pages::superblock(&mut random).expect("a fault of its own"));

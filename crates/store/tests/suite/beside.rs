@@ -96,13 +96,24 @@ fn play(seed: u64) -> Merges {
     merges
 }
 
-#[test]
-fn what_is_committed_beside_a_merge_is_in_the_merged_graph() {
-    let played: Vec<_> = (0..16).map(play).collect();
+/// Plays so many seeds; merges of every kind must be among them.
+fn play_all(seeds: std::ops::Range<u64>) {
+    let played: Vec<_> = seeds.map(play).collect();
     let sum = |of: fn(&Merges) -> usize| played.iter().map(of).sum::<usize>();
     let (made, changed) = (sum(|merges| merges.made), sum(|merges| merges.with_changes));
     let (superseded, meanwhile) = (sum(|merges| merges.superseded), sum(|merges| merges.meanwhile));
-    assert!(made > 50 && changed > 30 && superseded > 3 && meanwhile > 40, "{played:?}");
+    assert!(made > 20 && changed > 12 && superseded > 1 && meanwhile > 16, "{played:?}");
+}
+
+#[test]
+fn what_is_committed_beside_a_merge_is_in_the_merged_graph() {
+    play_all(0..7);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn what_is_committed_beside_a_merge_longer() {
+    play_all(7..30);
 }
 
 /// A hub with a list of many pages, short lists, and runs that change both.

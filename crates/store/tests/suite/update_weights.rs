@@ -76,7 +76,7 @@ fn small_batches_leave_most_pages_of_weights_until_half_of_the_weights_are_of_no
                 new if new < column.pages => kept += 1,
                 _ => rewritten += 1,
             }
-            if round % 6 == 0 {
+            if round % 12 == 0 {
                 live.assert_same();
             }
         }
