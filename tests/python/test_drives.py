@@ -79,7 +79,8 @@ def test_every_policy_serves_a_graph(cenote, graph, policy):
 
 
 @pytest.mark.parametrize("run", [
-    ["betweenness", "--samples", 3], ["bfs"], ["cdlp"], ["degrees"], ["dfs"], ["hyperball"],
+    ["betweenness", "--samples", 3], ["bfs"], ["cdlp"], ["degrees"], ["dfs"],
+    ["hyperball", "--verify"],
     ["kcore"], ["lcc"], ["leiden"], ["louvain"], ["mis"], ["msf"], ["pagerank"],
     ["ppr", "--seed", 1, "--seed", 5],
     ["reach", "--source", 1, "--target", 9], ["scc"], ["similar", "--source", 1],
