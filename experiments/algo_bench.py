@@ -87,6 +87,11 @@ def grid(bench):
     return graph
 
 
+def scales(bench):
+    """The large one and the small one, if they differ."""
+    return dict.fromkeys([bench.options.scale, bench.options.small])
+
+
 def real_graphs(bench, graphs=REAL):
     """The real graphs that are at hand."""
     for name, (file, options) in graphs.items():
@@ -137,7 +142,7 @@ def compare(bench, part, name, graph, algorithms, shares, blocks):
 def part_strategies(bench):
     """Figure 1: `auto` against the paper's blocks at the same budget, three budgets."""
     algorithms = {name: ALGORITHMS[name] for name in GOALS}
-    for scale in [bench.options.scale, bench.options.small]:
+    for scale in scales(bench):
         graph = kron(bench, scale)[1]
         compare(bench, "strategies", f"kron {scale}", graph, algorithms, SHARES, 2)
     for name, graph in real_graphs(bench):
@@ -154,9 +159,8 @@ def part_grid(bench):
 def part_walks(bench):
     """Figure 1: walks against the paper's blocks; pseudo-DFS against one read in flight."""
     graph = kron(bench, bench.options.scale)[1]
-    compare(
-        bench, "walks", "kron", graph, {"walk": ALGORITHMS["walk"]}, SHARES[1:2], 1
-    )
+    walk = {"walk": ["--walkers", bench.options.walkers, *ALGORITHMS["walk"][2:]]}
+    compare(bench, "walks", "kron", graph, walk, SHARES[1:2], 1)
     memory = budget(bench.cenote("info", "info", graph))
     ways = {"auto": [], "one read in flight": ["--depth", 1, "--threads", 1]}
     ways["vertex"] = ["--strategy", "vertex"]
@@ -295,9 +299,10 @@ def against(bench, rival, scale, algorithms):
 
 def part_networkit(bench):
     """Figure 3: against NetworKit, in memory."""
-    against(bench, "networkit", bench.options.scale, ["bfs", "wcc", "pagerank"])
     all_of_them = ["bfs", "wcc", "pagerank", "kcore", "triangles", "lcc", "betweenness", "sssp"]
-    against(bench, "networkit", bench.options.small, all_of_them)
+    for scale in scales(bench):
+        names = all_of_them if scale == bench.options.small else all_of_them[:3]
+        against(bench, "networkit", scale, names)
 
 
 def part_igraph(bench):
@@ -508,6 +513,7 @@ def main():
     parser.add_argument("--scale", type=int, default=24)
     parser.add_argument("--small", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--walkers", type=int, default=1_000_000, help="of the part `walks`")
     parser.add_argument("--dir", default="/var/tmp/cenote-bench")
     parser.add_argument("--rows", help="file of raw rows [default: runs/DATE-algo.jsonl]")
     parser.add_argument("--plots", default=str(ROOT / "experiments/plots"))

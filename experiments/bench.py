@@ -70,6 +70,9 @@ class Bench:
 
 
 def drop_caches():
+    """Not where CENOTE_WARM is set: the tests measure nothing, and others run beside them."""
+    if "CENOTE_WARM" in os.environ:
+        return
     os.sync()
     try:
         Path("/proc/sys/vm/drop_caches").write_text("3\n")

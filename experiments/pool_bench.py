@@ -132,7 +132,7 @@ def part_real(bench):
             rows = replay(
                 bench, "real", "--workload", workload, "--policy", ",".join(PAPER_POLICIES),
                 "--writer", "all", "--device", file, "--overwrite",
-                *(["--ops", 2_000] if bench.small else ["--warm-up", 150_000, "--ops", 260_000]),
+                *(["--ops", 200] if bench.small else ["--warm-up", 150_000, "--ops", 260_000]),
                 repeat=i,
             )
             for policy in PAPER_POLICIES:

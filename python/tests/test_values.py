@@ -77,7 +77,7 @@ def test_ids_of_values_are_those_of_the_graph_whatever_their_form():
 
 def test_many_values_are_those_of_an_update():
     rng = np.random.default_rng(3)
-    ids = rng.permutation(200_000).astype(np.uint64)
+    ids = rng.permutation(80_000).astype(np.uint64)
     values = rng.normal(size=len(ids))
     edges = (ids, np.roll(ids, 1))
     for order, budget in [("natural", "64MiB"), ("random", "256MiB")]:

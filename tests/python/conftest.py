@@ -1,5 +1,7 @@
 """How the Python tests run the command: `$CENOTE`, or the release build of this tree."""
 
+import fcntl
+import itertools
 import json
 import os
 import subprocess
@@ -60,6 +62,39 @@ class Cenote:
     def json(self, *args, **options):
         """The one JSON object that `cenote ARGS --json` prints."""
         return json.loads(self(*args, "--json", **options))
+
+
+def every_other(*options) -> list[tuple]:
+    """Half of the combinations, among which any two values of two options still meet (of three
+    options or more)."""
+    places = itertools.product(*(range(len(values)) for values in options))
+    return [
+        combination
+        for place, combination in zip(places, itertools.product(*options))
+        if sum(place) % 2 == 0
+    ]
+
+
+@pytest.fixture
+def kron(cenote, tmp_path_factory):
+    """Links `graph.cenote` to the undirected Kronecker graph of a scale, which is made once for all
+    tests of all workers: it is for reading only."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+
+    def link(scale: int) -> None:
+        made = shared / f"kron-{scale}.cenote"
+        with open(shared / f"kron-{scale}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                pairs = shared / f"kron-{scale}.u32"
+                cenote("generate", "kron", "--scale", scale, "--out", pairs)
+                cenote("import", pairs, "--undirected", "--out", made)
+                pairs.unlink()
+        os.link(made, cenote.folder / "graph.cenote")
+
+    return link
 
 
 @pytest.fixture

@@ -41,10 +41,12 @@ def test_commands_run_as_written(document, tmp_path):
         "XDG_STATE_HOME": str(tmp_path / "state"),
     }
     for line in lines:
-        measures = line.startswith("cenote profile") and "--saved" not in line
-        if measures and document != README:
+        if document != README and line.startswith("cenote profile") and "--saved" not in line:
             # It takes up to 20 seconds: once is enough.
             assert line in commands(README)
+            continue
+        if document != README and " replay --workload" in line and line in commands(README):
+            # It needs no file, so it does the same there.
             continue
         if line.startswith("make "):
             # `make demo` runs `cenote demo`, which has a test; `make test` is what runs this.

@@ -1,5 +1,7 @@
 """Graphs over several drives, against NetworkX: what is asked moves pages, no answer changes."""
 
+import functools
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -8,13 +10,23 @@ import pytest
 TIERS = ["--tier", "fast=fast:256KiB", "--tier", "mid=mid:512KiB", "--tier", "slow=slow"]
 
 
+@pytest.fixture(scope="module")
+def made():
+    """A graph of about a megabyte in NetworkX."""
+    return nx.barabasi_albert_graph(12_000, 8, seed=5)
+
+
 @pytest.fixture
-def graph(cenote):
-    """A graph of about a megabyte over three tiers, and the same in NetworkX."""
-    made = nx.barabasi_albert_graph(12_000, 8, seed=5)
+def edges(cenote, made):
+    """Its edges, and folders for three tiers."""
     np.array(made.edges, dtype="<u4").tofile(cenote.folder / "ba.u32")
     for folder in ["fast", "mid", "slow"]:
         (cenote.folder / folder).mkdir()
+
+
+@pytest.fixture
+def graph(cenote, made, edges):
+    """The graph over three tiers, and the same in NetworkX."""
     cenote("import", "ba.u32", *TIERS, "--tier-policy", "tlfu", "--tier-block", "4KiB",
            "--out", "graph.cenote")
     return made
@@ -67,8 +79,8 @@ def test_lists_of_many_vertices_are_those_of_networkx(cenote, graph):
     "static", "tlru", "tlfu", "lrfu", "exd", "temp", "restore", "cost-benefit", "payback",
     "payback:horizon=2", "restore:guard",
 ])
-def test_every_policy_serves_a_graph(cenote, graph, policy):
-    cenote("import", "ba.u32", "--overwrite", *TIERS, "--tier-policy", policy,
+def test_every_policy_serves_a_graph(cenote, edges, policy):
+    cenote("import", "ba.u32", *TIERS, "--tier-policy", policy,
            "--out", "graph.cenote")
     for _ in range(3):
         found = cenote.json("run", "bfs", "graph.cenote", "--source", 7, "--strategy", "vertex")
@@ -78,8 +90,18 @@ def test_every_policy_serves_a_graph(cenote, graph, policy):
     assert cenote("check", "graph.cenote")
 
 
+@functools.cache
+def random_edges(directed):
+    """Edges with weights, as CSV."""
+    made = nx.gnm_random_graph(3_000, 30_000, seed=2, directed=directed)
+    frame = pd.DataFrame(made.edges(), columns=["source", "target"])
+    frame["weight"] = np.arange(len(frame)) % 17 + 1
+    return frame.to_csv(index=False)
+
+
 @pytest.mark.parametrize("run", [
-    ["betweenness", "--samples", 3], ["bfs"], ["cdlp"], ["degrees"], ["dfs"], ["hyperball"],
+    ["betweenness", "--samples", 3], ["bfs"], ["cdlp"], ["degrees"], ["dfs"],
+    ["hyperball", "--verify"],
     ["kcore"], ["lcc"], ["leiden"], ["louvain"], ["mis"], ["msf"], ["pagerank"],
     ["ppr", "--seed", 1, "--seed", 5],
     ["reach", "--source", 1, "--target", 9], ["scc"], ["similar", "--source", 1],
@@ -87,10 +109,7 @@ def test_every_policy_serves_a_graph(cenote, graph, policy):
     ["walk", "--walkers", 200, "--out", "walks.txt"], ["wcc"],
 ], ids=lambda run: run[0])
 def test_every_algorithm_answers_as_on_one_drive(cenote, run):
-    made = nx.gnm_random_graph(3_000, 30_000, seed=2, directed=run[0] == "scc")
-    frame = pd.DataFrame(made.edges(), columns=["source", "target"])
-    frame["weight"] = np.arange(len(frame)) % 17 + 1
-    frame.to_csv(cenote.folder / "edges.csv", index=False)
+    (cenote.folder / "edges.csv").write_text(random_edges(directed=run[0] == "scc"))
     flags = ["--directed", "--in-edges"] if run[0] == "scc" else []
     flags += ["--weights", "u32"] if run[0] in {"sssp", "msf"} else []
     for folder in ["fast", "mid", "slow"]:

@@ -158,9 +158,8 @@ def test_truncated_newer_and_foreign_files_are_told_apart(cenote, graph):
 
 @pytest.mark.parametrize("after", [0.02, 0.1, 0.3, 0.6])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_interrupted_runs_end_within_a_second_and_leave_nothing(cenote, algorithm, after):
-    cenote("generate", "kron", "--scale", 19, "--out", "made.u32")
-    cenote("import", "made.u32", "--out", "graph.cenote")
+def test_interrupted_runs_end_within_a_second_and_leave_nothing(cenote, kron, algorithm, after):
+    kron(19)
     before = sorted(path.name for path in cenote.folder.iterdir())
     flags = ["--iterations", "500"] if algorithm == "pagerank" else []
     process = subprocess.Popen(
@@ -199,9 +198,8 @@ def control_group(limit):
 
 
 @pytest.mark.parametrize("strategy", ["auto", "block", "vertex"])
-def test_runs_pass_under_a_hard_limit(cenote, strategy):
-    cenote("generate", "kron", "--scale", 18, "--out", "made.u32")
-    cenote("import", "made.u32", "--out", "graph.cenote")
+def test_runs_pass_under_a_hard_limit(cenote, kron, strategy):
+    kron(18)
     info = cenote.json("info", "graph.cenote")
     budget = max(info["page_bytes"] // 10, 24 * info["vertices"] + (32 << 20))
     group = control_group(budget + (64 << 20))

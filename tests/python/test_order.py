@@ -63,11 +63,11 @@ def test_answers_do_not_depend_on_the_order(cenote, kind, order):
     assert (ranks["vertex"] == ordered[4]["vertex"]).all()
     np.testing.assert_allclose(ranks["rank"], ordered[4]["rank"], rtol=1e-9)
 
-    for vertex in levels["vertex"][:: max(1, len(levels) // 20)]:
-        for more in [[], ["--in"]] if kind == "debian" else [[]]:
-            lists = [cenote("neighbors", f"{name}.cenote", vertex, *more)
-                     for name in ["natural", "ordered"]]
-            assert lists[0] == lists[1], vertex
+    vertices = levels["vertex"][:: max(1, len(levels) // 20)]
+    for more in [[], ["--in"]] if kind == "debian" else [[]]:
+        lists = [cenote("neighbors", f"{name}.cenote", *vertices, *more)
+                 for name in ["natural", "ordered"]]
+        assert lists[0] == lists[1] != ""
     exports = [sorted(cenote("export", f"{name}.cenote").splitlines())
                for name in ["natural", "ordered"]]
     assert exports[0] == exports[1]

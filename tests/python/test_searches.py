@@ -139,9 +139,8 @@ def test_reach_answers_by_its_exit_status(searched):
         assert (found["target"], found["reachable"]) == (target, target in reachable)
 
 
-def test_searches_keep_to_their_budgets(cenote):
-    cenote("generate", "kron", "--scale", 16, "--out", "made.u32")
-    cenote("import", "made.u32", "--out", "graph.cenote")
+def test_searches_keep_to_their_budgets(cenote, kron):
+    kron(16)
     info = cenote.json("info", "graph.cenote")
     budget = max(info["page_bytes"] // 10, 24 * info["vertices"] + (2 << 20))
     lexicographic = ["dfs", "--order", "lexicographic"]

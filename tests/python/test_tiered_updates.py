@@ -46,7 +46,7 @@ def test_a_graph_over_tiers_follows_its_changes(cenote, directed, policy):
     flags = ["--directed", "--in-edges"] if directed else []
     cenote("import", "edges.txt", "--out", "g.cenote", *TIERS, "--tier-policy", policy, *flags)
     kept = None
-    for turn in range(8):
+    for turn in range(6):
         cenote("update", "g.cenote", "--stdin", stdin=changed(graph, choose))
         if turn == 2:
             cenote("snapshot", "g.cenote", "--name", "kept")

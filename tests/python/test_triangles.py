@@ -149,9 +149,8 @@ def test_samples_are_scaled_as_networkx_scales_its_own(cenote):
     assert "--samples" in cenote.error("run", "betweenness", "graph.cenote", "--samples", n + 1)
 
 
-def test_bytes_per_source_fall_with_the_batch(cenote):
-    cenote("generate", "kron", "--scale", 16, "--out", "made.u32")
-    cenote("import", "made.u32", "--out", "graph.cenote")
+def test_bytes_per_source_fall_with_the_batch(cenote, kron):
+    kron(16)
     runs = {}
     for lanes, budget in [(1, 8 << 20), (8, 32 << 20)]:
         flags = ["graph.cenote", "--samples", 8, "--memory", budget, "--cache", 1]

@@ -154,9 +154,8 @@ def test_names_are_written_and_npy_refuses_them(cenote):
     assert "expected .txt" in cenote.error(*walk, "out.csv")
 
 
-def test_an_estimate_tells_the_memory_of_the_run(cenote):
-    cenote("generate", "kron", "--scale", 16, "--out", "made.u32")
-    cenote("import", "made.u32", "--undirected", "--out", "graph.cenote")
+def test_an_estimate_tells_the_memory_of_the_run(cenote, kron):
+    kron(16)
     flags = ["walk", "graph.cenote", "--walkers", 100000, "--starts", "random", "--memory", "8MiB"]
     told = cenote.json("estimate", *flags)
     run = cenote.json("run", *flags)
