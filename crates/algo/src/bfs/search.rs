@@ -374,6 +374,7 @@ impl<'e> Search<'e> {
             let scan = is_large || (scans < SCANS && !unvisited.is_indexed());
             newly = if scan && unvisited.lists() > 0 {
                 scans += 1;
+                self.frontier.set(&newly);
                 self.adjacent_in_memory(unvisited)
             } else {
                 self.expand_in_memory(unvisited, newly.iter().copied())
@@ -382,11 +383,12 @@ impl<'e> Search<'e> {
         Ok(())
     }
 
-    /// The unreached vertices adjacent to the current level.
+    /// The unreached vertices adjacent to the frontier. Its bits fit a processor's cache where the
+    /// levels of all vertices do not.
     fn adjacent_in_memory(&self, unvisited: &Unvisited) -> Vec<VertexId> {
-        let level_of = |v: VertexId| self.levels[v as usize].load(Ordering::Relaxed);
-        let (open, frontier) = (|v| level_of(v) == UNREACHED, |v| level_of(v) == self.level);
-        unvisited.select(|v, list| open(v) && joins(self.parents.as_ref(), v, list, frontier))
+        let open = |v: VertexId| self.levels[v as usize].load(Ordering::Relaxed) == UNREACHED;
+        let in_frontier = |v| self.frontier.contains(v);
+        unvisited.select(|v, list| open(v) && joins(self.parents.as_ref(), v, list, in_frontier))
     }
 
     fn expand_in_memory(
