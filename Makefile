@@ -49,7 +49,7 @@ test: toolchain venv browser
 	ln -sf $(abspath $(TARGET))/debug/lib_cenote.so $(EXTENSION)
 	cargo test --workspace --locked --features cenote-pool/model --test model
 	$(PYTHON) python/nx-cenote/develop.py
-# One after the other: each has a conftest.py of its own. Who has no test left takes another's.
+# One after the other: each has a conftest.py of its own. A worker without tests takes another's.
 	set -e; for tests in tests/python python/tests python/nx-cenote/tests; do \
 	  CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
 	  $(VENV)/bin/python -m pytest -p no:cacheprovider -n 3 --dist worksteal $$tests; \
