@@ -104,8 +104,10 @@ def main():
 
     def compare(graph, run, command):
         seen = {build: [] for build in builds}
-        for _ in range(options.repeats):
-            for build, cenote in builds.items():
+        for turn in range(options.repeats):
+            # A machine that grows slower or faster must not favour one of them.
+            order = list(builds.items())
+            for build, cenote in order if turn % 2 == 0 else reversed(order):
                 row = measure(command(build, cenote))
                 rows.write(json.dumps({"graph": graph, "run": run, "build": build} | row) + "\n")
                 rows.flush()
