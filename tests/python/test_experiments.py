@@ -65,7 +65,7 @@ def test_two_builds_are_compared_in_turn(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "bytes_read" in done.stdout and "error" not in rows.read_text()
     found = [json.loads(line) for line in rows.read_text().splitlines()]
-    assert [row["build"] for row in found] == ["old", "new"] * 4
+    assert [row["build"] for row in found] == ["old", "new", "new", "old"] * 2
     assert found[4]["bytes_read"] == found[5]["bytes_read"] > 0
 
 
