@@ -497,7 +497,9 @@ impl Store {
         let wanted = live.batches;
         let mut written = 0;
         while live.batches_logged < wanted {
-            self.check_health()?;
+            // Another thread's commit may have failed. Who waits for this batch to be written waits
+            // in vain then.
+            self.check_health().inspect_err(|_| self.flushed.notify_all())?;
             if live.is_flushing {
                 live = self.flushed.wait(live).unwrap_or_else(PoisonError::into_inner);
                 continue;
