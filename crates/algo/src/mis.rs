@@ -37,6 +37,9 @@ use crate::residual::{Kept, Parts, ResidualPart};
 
 const NAME: &str = "mis";
 
+/// Vertices that a thread takes at a time at the end of a round.
+const BLOCK: usize = 1 << 14;
+
 /// Parameters of the maximal independent set.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
@@ -151,6 +154,15 @@ impl States {
     #[inline(always)]
     fn get(&self, v: VertexId) -> u32 {
         self.0[v as usize / 16].load(Ordering::Relaxed) >> (v % 16 * 2) & 3
+    }
+
+    /// How many vertices are in the set.
+    fn count_in(&self) -> u64 {
+        const EACH_IN: u32 = 0x5555_5555 * IN;
+        self.0
+            .iter()
+            .map(|word| u64::from((word.load(Ordering::Relaxed) & EACH_IN).count_ones()))
+            .sum()
     }
 
     /// Decides an undecided vertex.
@@ -332,8 +344,7 @@ impl Rounds<'_> {
             }
         }
         let states = self.round.states;
-        let size = (0..n as VertexId).into_par_iter().filter(|&v| states.get(v) == IN).count();
-        Ok(Mis { states, size: size as u64, rounds: self.count, run: Run::of(self.engine) })
+        Ok(Mis { size: states.count_in(), states, rounds: self.count, run: Run::of(self.engine) })
     }
 
     /// One round over the lists of the unsettled vertices; returns the residual lists.
@@ -356,24 +367,23 @@ impl Rounds<'_> {
     /// have excluded their neighbours by now.
     fn end_round(&mut self) {
         let Self { round, done, .. } = self;
-        let n = done.len() as VertexId;
-        (0..n).into_par_iter().with_min_len(1 << 14).for_each(|v| {
-            if round.settled.contains(v) {
-                return;
+        let end_vertex = |v| match round.states.get(v) {
+            IN => {
+                round.settled.insert(v);
             }
-            match round.states.get(v) {
-                IN => {
+            _ if round.blocked.contains(v) => {}
+            _ => {
+                round.states.set(v, IN);
+                // Across an undirected edge, neighbours see the decision from their side.
+                if !round.directed {
                     round.settled.insert(v);
                 }
-                _ if round.blocked.contains(v) => {}
-                _ => {
-                    round.states.set(v, IN);
-                    // Across an undirected edge, neighbours see the decision from their side.
-                    if !round.directed {
-                        round.settled.insert(v);
-                    }
-                }
             }
+        };
+        let n = done.len();
+        (0..n.div_ceil(BLOCK)).into_par_iter().for_each(|block| {
+            let (start, end) = (block * BLOCK, n.min((block + 1) * BLOCK));
+            round.settled.iter_absent_in(start as VertexId..end as VertexId).for_each(end_vertex);
         });
         round.blocked.clear();
     }

@@ -103,6 +103,12 @@ impl Bitmap {
             .flat_map(|(w, mask)| vertices_of(w, self.words[w].load(Ordering::Relaxed) & mask))
     }
 
+    /// The vertices of a range that are not in the set, ascending.
+    pub fn iter_absent_in(&self, range: Range<VertexId>) -> impl Iterator<Item = VertexId> + '_ {
+        words_of(range)
+            .flat_map(|(w, mask)| vertices_of(w, !self.words[w].load(Ordering::Relaxed) & mask))
+    }
+
     /// The vertices in the set, ascending.
     pub fn iter(&self) -> impl Iterator<Item = VertexId> + '_ {
         let words = self.words.iter().enumerate();
@@ -165,6 +171,9 @@ mod tests {
                 let within: Vec<u32> = bitmap.iter_in(a..b.max(a)).collect();
                 let expected: Vec<u32> = oracle.range(a..b.max(a)).copied().collect();
                 prop_assert_eq!(within, expected);
+                let absent: Vec<u32> = bitmap.iter_absent_in(a..b.max(a)).collect();
+                let expected: Vec<u32> = (a..b).filter(|v| !oracle.contains(v)).collect();
+                prop_assert_eq!(absent, expected);
                 let mut taken = Vec::new();
                 bitmap.take_in(a..b, |v| taken.push(v));
                 let inside = |v: &u32| (a..b).contains(v);
