@@ -179,6 +179,10 @@ impl Moving {
 
     /// Stops the thread and saves the state of the policy.
     fn stop(mut self) -> Result<()> {
+        if let Some(speeds) = self.worker.speeds() {
+            let speeds: Vec<_> = speeds.iter().map(ToString::to_string).collect();
+            tracing::debug!("{}: tiers as seen: {}", self.graph.display(), speeds.join(", "));
+        }
         let (report, state) = self.worker.stop()?;
         self.kept.add(report.into());
         self.kept.state = Some(state);

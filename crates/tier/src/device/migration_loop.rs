@@ -1,5 +1,6 @@
 //! The migration loop of a worker: passes recorded accesses to the policy and moves blocks.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -7,11 +8,15 @@ use cenote_device::Device;
 
 use super::error::{Result, TieredError};
 use super::migrate::{Migrator, Outcome};
+use super::recorded::Response;
+use super::set::lock;
+use super::speeds::Speeds;
 use super::state::State;
 use super::tiered::TieredDevice;
 use super::worker_policy::{WorkerConfig, adopt, begin};
 use crate::placement::{Move, Placement};
 use crate::policy::{Access, Policy};
+use crate::spec::TierSpec;
 
 /// Sleep between two rounds, and after [`IDLE_ROUNDS`] without accesses.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -41,6 +46,8 @@ pub(super) struct Shared {
     pub(super) dropped: AtomicU64,
     pub(super) failed: AtomicU64,
     pub(super) memory_bytes: AtomicUsize,
+    /// The tiers as the policy knows them; none until it has learned about them.
+    pub(super) speeds: Mutex<Vec<TierSpec>>,
 }
 
 pub(super) struct MigrationLoop<'a> {
@@ -55,6 +62,8 @@ pub(super) struct MigrationLoop<'a> {
     planned: Vec<Move>,
     backoff: Backoff,
     growth: Growth,
+    speeds: Speeds,
+    responses: Vec<Response>,
 }
 
 /// Exponential backoff after batches that moved nothing.
@@ -108,6 +117,8 @@ impl<'a> MigrationLoop<'a> {
             planned: Vec::new(),
             backoff: Backoff { left: 0, next: BACKOFF_ROUNDS },
             growth: Growth::default(),
+            speeds: Speeds::new(&config.tiers, device.core.header.block_bytes),
+            responses: Vec::new(),
         })
     }
 
@@ -120,8 +131,9 @@ impl<'a> MigrationLoop<'a> {
             // saved.
             let is_last = self.is_stopped();
             self.follow_growth()?;
-            self.device.core.take_accesses(&mut accesses);
+            self.device.core.recorded.take(&mut accesses, &mut self.responses);
             now_ns = clock.now_ns().max(now_ns);
+            self.learn(now_ns);
             self.decide(&accesses, now_ns)?;
             if is_last {
                 break;
@@ -168,20 +180,38 @@ impl<'a> MigrationLoop<'a> {
         } else {
             adopt(self.device, self.config, &placement, self.state()?)?
         };
+        self.policy.set_speeds(self.speeds.told());
         self.placement = placement;
         self.measure();
         Ok(())
     }
 
+    /// Passes what requests have shown to the policy.
+    fn learn(&mut self, now_ns: u64) {
+        let Self { policy, speeds, responses, .. } = self;
+        for response in &*responses {
+            speeds.count(response);
+            let Response { tier, latency_ns, .. } = *response;
+            policy.responded(tier, now_ns.saturating_sub(latency_ns), latency_ns);
+        }
+        if let Some(tiers) = speeds.changed() {
+            policy.set_speeds(tiers);
+            *lock(&self.shared.speeds) = tiers.to_vec();
+        }
+    }
+
     /// Passes accesses to the policy and collects its moves.
     fn decide(&mut self, accesses: &[u64], now_ns: u64) -> Result<()> {
         let mut moves = Vec::new();
+        let in_flight = self.device.core.tiers.iter();
+        let in_flight = in_flight.map(|tier| tier.in_flight.load(Ordering::Relaxed));
+        let queued = self.speeds.waiting(in_flight);
         for access in accesses {
             let (page, write) = (access & !(1 << 63), access >> 63 == 1);
             if page >= u64::from(self.placement.pages()) {
                 continue;
             }
-            let access = Access { page: page as u32, write, now_ns, queued: &[] };
+            let access = Access { page: page as u32, write, now_ns, queued: &queued };
             moves.clear();
             self.policy.access(&access, &self.placement, &mut moves);
             let is_paused = self.shared.paused.load(Ordering::SeqCst);

@@ -10,6 +10,7 @@
 //! - `journal`, `recover`, `layout`, `page`, `io`: the map on stable storage
 //! - `reclaim`: frees slots that have no readers any more
 //! - `split`, `queue`, `buffers`: one request over several tiers
+//! - `recorded`: what queues pass on to the worker; `speeds`: how fast the tiers are, as requests show it
 //! - `state`: the worker's state that is saved between runs
 //!
 //! # Map
@@ -74,9 +75,11 @@ mod page;
 mod queue;
 mod rebalance;
 mod reclaim;
+mod recorded;
 mod recover;
 mod set;
 mod slots;
+mod speeds;
 mod split;
 mod state;
 mod tiered;

@@ -10,21 +10,17 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_device::request::{assert_request, assert_wait};
-use cenote_device::{
-    Buffer, Clock, Completion, Device, IoFault, Op, Queue, QueueConfig, Request, Slab,
-};
+use cenote_device::{Buffer, Clock, Completion, IoFault, Op, Queue, QueueConfig, Request, Slab};
 
 use super::buffers::{Buffers, READ_THROUGH_DIVISOR};
 use super::error::{EBUSY, EIO, ENOMEM, ENOSPC, TieredError};
 use super::map::Pin;
-use super::set::Core;
+use super::recorded::Recorder;
+use super::set::{Core, TierState};
 use super::split::{Piece, Run, add_zeros, bridge};
-
-/// Accesses that a queue collects before it passes them to the policy.
-const RECORD_AT: usize = 64;
 
 /// Waits of a millisecond, without a commit, after which a waiting request fails: probably another
 /// request holds its slot or block and waits for this thread.
@@ -43,7 +39,7 @@ pub(super) struct TieredQueue {
     arrived: Vec<Completion>,
     runs: Vec<Run>,
     buffers: Buffers,
-    accesses: Vec<u64>,
+    recorder: Recorder,
     /// Waits since a request completed.
     waits: u32,
     /// Whether a write waits for a slot, and whether `Core::waiting_writers` counts it.
@@ -55,6 +51,8 @@ pub(super) struct TieredQueue {
 struct TierQueue {
     queue: Box<dyn Queue>,
     backlog: VecDeque<Request>,
+    /// Requests in flight on the tier, of all queues.
+    in_flight: Arc<AtomicU32>,
 }
 
 struct Parent {
@@ -102,10 +100,11 @@ impl TieredQueue {
         clock: Arc<dyn Clock>,
         config: &QueueConfig,
     ) -> cenote_device::Result<Self> {
-        let tier_queue = |device: &Arc<dyn Device>| {
-            Ok(TierQueue { queue: device.queue(config)?, backlog: VecDeque::new() })
+        let tier_queue = |tier: &TierState| {
+            let (queue, in_flight) = (tier.device.queue(config)?, Arc::clone(&tier.in_flight));
+            Ok(TierQueue { queue, backlog: VecDeque::new(), in_flight })
         };
-        let tier_queues = core.tiers.iter().map(|tier| tier_queue(&tier.device));
+        let tier_queues = core.tiers.iter().map(tier_queue);
         Ok(Self {
             tier_queues: tier_queues.collect::<cenote_device::Result<_>>()?,
             core: Arc::clone(core),
@@ -118,7 +117,7 @@ impl TieredQueue {
             arrived: Vec::new(),
             runs: Vec::new(),
             buffers: Buffers::default(),
-            accesses: Vec::new(),
+            recorder: Recorder::default(),
             waits: 0,
             lacks_slot: false,
             is_waiting: false,
@@ -140,7 +139,8 @@ impl TieredQueue {
         };
         match planned {
             Ok((wanted, pinned)) => {
-                self.record(op, offset, wanted);
+                let block_bytes = self.core.block_bytes();
+                self.recorder.access(&self.core.recorded, op, offset, wanted, block_bytes);
                 self.launch(request, wanted, pinned, section, begun_ns);
             }
             Err(hold) => {
@@ -233,22 +233,6 @@ impl TieredQueue {
                 }
             }
             dest += bytes;
-        }
-    }
-
-    /// Records the accessed blocks for the policy, unless the request is so large that it belongs
-    /// to a full pass.
-    fn record(&mut self, op: Op, offset: u64, len: usize) {
-        let most = self.core.recorded_bytes_max.load(Ordering::Relaxed);
-        if len == 0 || len as u64 > most {
-            return;
-        }
-        let block_bytes = self.core.block_bytes();
-        let last = (offset + len as u64 - 1) / block_bytes;
-        let write = u64::from(op == Op::Write) << 63;
-        self.accesses.extend((offset / block_bytes..=last).map(|block| block | write));
-        if self.accesses.len() >= RECORD_AT {
-            self.core.record(&mut self.accesses);
         }
     }
 
@@ -367,6 +351,9 @@ impl TieredQueue {
         }
         let mut arrived = std::mem::take(&mut self.arrived);
         let outcome = self.tier_queues[tier].queue.reap(wait_for, &mut arrived);
+        let ended = arrived.len() as u32;
+        let in_flight = self.tier_queues[tier].in_flight.fetch_sub(ended, Ordering::Relaxed);
+        self.recorder.responses(&self.core.recorded, tier as u8, in_flight, &arrived);
         if arrived.iter().any(|completion| completion.op == Op::Write) {
             self.core.tiers[tier].set_written();
         }
@@ -543,7 +530,7 @@ impl Drop for TieredQueue {
     /// pinned and their read-side sections entered until the set is opened again, so that no other
     /// block gets such a slot.
     fn drop(&mut self) {
-        self.core.record(&mut self.accesses);
+        self.recorder.flush(&self.core.recorded);
         let mut completions = Vec::new();
         while self.in_flight() > 0 {
             if self.reap(1, &mut completions).is_err() {
@@ -552,6 +539,9 @@ impl Drop for TieredQueue {
                 break;
             }
             completions.clear();
+        }
+        for TierQueue { queue, in_flight, .. } in &self.tier_queues {
+            in_flight.fetch_sub(queue.in_flight() as u32, Ordering::Relaxed);
         }
         self.set_waiting(false);
     }
@@ -577,6 +567,7 @@ impl TierQueue {
     fn fill(&mut self) {
         while self.queue.in_flight() < self.queue.depth() {
             let Some(request) = self.backlog.pop_front() else { return };
+            self.in_flight.fetch_add(1, Ordering::Relaxed);
             self.queue.push(request);
         }
     }

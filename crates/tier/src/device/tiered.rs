@@ -165,7 +165,7 @@ impl TieredDevice {
 
     /// Accesses that were dropped because too many waited for the policy.
     pub fn missed(&self) -> u64 {
-        self.core.missed.load(Ordering::Relaxed)
+        self.core.recorded.missed()
     }
 }
 

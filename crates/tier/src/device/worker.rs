@@ -5,6 +5,9 @@
 //! nothing moves. After batches that moved nothing the worker backs off exponentially, up to about
 //! a second.
 //!
+//! The worker measures how fast the tiers are while they are used, and tells the policy
+//! ([`super::speeds`]).
+//!
 //! A policy has a fixed number of blocks. When the device has grown and is stable again, or has
 //! more than twice the blocks, the policy continues with the new blocks; when the device was
 //! truncated, it starts anew.
@@ -17,9 +20,11 @@ use std::thread::JoinHandle;
 use super::error::{Result, TieredError};
 use super::migrate::BATCH_MAX;
 use super::migration_loop::{MigrationLoop, Shared};
-use super::set::ACCESSES_MAX;
+use super::recorded::Recorded;
+use super::set::lock;
 use super::tiered::TieredDevice;
 use super::worker_policy::{WorkerConfig, build};
+use crate::spec::TierSpec;
 
 /// Bytes by which a policy's lists may grow for each block on the faster tiers.
 const LIST_BYTES: usize = 64;
@@ -80,8 +85,7 @@ impl Worker {
         // Policies keep lists of the blocks on the faster tiers, which grow until a cleanup.
         let policy = policy.memory_bytes() + above * LIST_BYTES;
         let migration = config.batch.clamp(1, BATCH_MAX) * device.header().block_bytes as usize;
-        // One list is filled while the policy sees the other.
-        Ok(policy + placement.memory_bytes() + migration + 2 * ACCESSES_MAX * size_of::<u64>())
+        Ok(policy + placement.memory_bytes() + migration + Recorded::BYTES_MAX)
     }
 
     /// Stops moves until [`Worker::resume`], after the batch under way.
@@ -105,6 +109,11 @@ impl Worker {
             missed: self.device.missed() - self.missed_before,
             memory_bytes: self.shared.memory_bytes.load(Ordering::Relaxed),
         }
+    }
+
+    /// The tiers as requests have shown them, if they are not as configured.
+    pub fn speeds(&self) -> Option<Vec<TierSpec>> {
+        Some(lock(&self.shared.speeds).clone()).filter(|tiers| !tiers.is_empty())
     }
 
     /// Whether the thread has ended by an error, which [`Worker::stop`] returns.
@@ -141,20 +150,16 @@ struct Recording {
 
 impl Recording {
     fn begin(device: &TieredDevice, bytes_max: u64) -> Result<Self> {
-        if device.core.is_recording.swap(true, Ordering::SeqCst) {
+        if !device.core.recorded.begin(bytes_max) {
             return Err(TieredError::Options("a worker moves its blocks already".into()));
         }
-        device.core.recorded_bytes_max.store(bytes_max, Ordering::Relaxed);
         Ok(Self { device: device.clone() })
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        let core = &self.device.core;
-        core.recorded_bytes_max.store(0, Ordering::Relaxed);
-        core.take_accesses(&mut Vec::new());
-        core.is_recording.store(false, Ordering::SeqCst);
+        self.device.core.recorded.end();
     }
 }
 

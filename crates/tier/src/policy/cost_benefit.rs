@@ -14,6 +14,7 @@ use super::saved::{Load, StateHeader};
 use super::{Access, Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement, Tier};
+use crate::spec::TierSpec;
 
 /// Windows and horizon, in accesses per page.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,6 +96,10 @@ impl Policy for CostBenefit {
 
     fn moved(&mut self, page: Page, _from: Tier, to: Tier) {
         self.coldest.push(to, page, self.heats.rank(page));
+    }
+
+    fn set_speeds(&mut self, tiers: &[TierSpec]) {
+        self.costs.set_speeds(tiers);
     }
 
     fn memory_bytes(&self) -> usize {

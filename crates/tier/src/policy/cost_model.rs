@@ -25,6 +25,10 @@ impl CostModel {
         Self { tiers: context.tiers.to_vec(), write_share: 0.5 }
     }
 
+    pub(super) fn set_speeds(&mut self, tiers: &[TierSpec]) {
+        self.tiers = tiers.to_vec();
+    }
+
     pub(super) fn record(&mut self, write: bool) {
         let seen = f64::from(u8::from(write));
         self.write_share += (seen - self.write_share) / WRITES_WINDOW;

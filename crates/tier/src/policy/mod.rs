@@ -73,6 +73,9 @@ pub trait Policy: Send + Debug {
         false
     }
 
+    /// Called when the tiers are found to be faster or slower than the policy knew.
+    fn set_speeds(&mut self, _tiers: &[TierSpec]) {}
+
     /// Bytes of everything that grows with the pages.
     fn memory_bytes(&self) -> usize;
 

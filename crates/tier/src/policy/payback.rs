@@ -37,6 +37,7 @@ use super::saved::{Load, StateHeader, check, is_share, take_all};
 use super::{Access, Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement, Tier};
+use crate::spec::TierSpec;
 
 /// Bounds between kinds by the short average, this access included, and by the long average.
 const SHORT_BOUNDS: [f32; 7] = [0.05, 0.5, 1.1, 1.6, 2.5, 4.5, 9.0];
@@ -373,6 +374,10 @@ impl Policy for Payback {
 
     fn moved(&mut self, page: Page, _from: Tier, to: Tier) {
         self.coldest.push(to, page, self.heats.rank(page));
+    }
+
+    fn set_speeds(&mut self, tiers: &[TierSpec]) {
+        self.costs.set_speeds(tiers);
     }
 
     fn memory_bytes(&self) -> usize {

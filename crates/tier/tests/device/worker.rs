@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cenote_device::backend::sim::{Effect, FaultPlan, SimDevice, When};
+use cenote_device::model::preset::Preset;
 use cenote_device::{Buffer, Device, Op, QueueConfig, Request};
 use cenote_tier::device::{Rebalance, TieredDevice, TieredError, Worker, WorkerConfig};
 use cenote_tier::spec::TierSpec;
@@ -117,6 +118,28 @@ fn a_state_that_was_kept_goes_on_and_another_is_refused() {
     refused(&device, tlru, "not of 'tlru'");
     device.set_len(60 * BLOCK).unwrap();
     refused(&device, with(&state), "there are 60");
+}
+
+/// The configured speeds are those of other devices.
+#[test]
+fn speeds_are_learned_from_requests_of_a_block() {
+    let sims = sims(3);
+    let device = device(&sims, &[11, 100], 64);
+    let worker = Worker::start(&device, config().policy("payback".parse().unwrap())).unwrap();
+    let patience = Instant::now();
+    let model = Preset::all()[0].model();
+    let alone_ns = model.latency_ns(Op::Read, BLOCK, 1) as f64;
+    // Latencies of this device grow by up to a half of themselves.
+    let is_learned = |spec: &TierSpec| (0.9..1.5).contains(&(spec.read_ns as f64 / alone_ns));
+    assert!(!config().tiers.iter().any(is_learned), "nothing to learn");
+    while !worker.speeds().is_some_and(|tiers| tiers.iter().all(is_learned)) {
+        assert!(patience.elapsed() < Duration::from_secs(30), "{:?}", worker.speeds());
+        read(&device, 0..64, 512);
+        read(&device, 0..64, BLOCK as usize);
+    }
+    let writes = worker.speeds().unwrap().into_iter().map(|spec| spec.write_ns);
+    let configured = config().tiers.into_iter().map(|spec| spec.write_ns);
+    assert!(writes.eq(configured), "nothing was written");
 }
 
 /// A run may end within a pause of the worker: what it read counts all the same.

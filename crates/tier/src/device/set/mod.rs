@@ -2,7 +2,7 @@
 
 mod alloc;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,12 +17,10 @@ use super::journal::Journal;
 use super::layout::Record;
 use super::map::{BlockMap, Pin};
 use super::reclaim::{DeferredFrees, ReadSections};
+use super::recorded::Recorded;
 use super::recover::{Position, Recovered, recover, recover_since};
 use super::slots::Slots;
 use alloc::Alloc;
-
-/// Most accesses that wait for the policy; more are dropped.
-pub(super) const ACCESSES_MAX: usize = 1 << 16;
 
 /// A tier of a new set.
 #[derive(Debug)]
@@ -76,6 +74,8 @@ pub(super) struct TierState {
     pub(super) spare: u32,
     /// Largest gap that a request reads through instead of being split.
     pub(super) gap_bytes: AtomicU64,
+    /// Requests in flight, of all queues.
+    pub(super) in_flight: Arc<AtomicU32>,
     sync_failed: AtomicBool,
     /// Whether a write has completed since the last sync of all tiers began, here or in a process
     /// before.
@@ -91,7 +91,7 @@ impl TierState {
 
 /// A set of tiers, shared by queues and migrations.
 ///
-/// Order of locks: `journal`, `alloc`, `accesses`.
+/// Order of locks: `journal`, `alloc`, those of `recorded`.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) header: SetHeader,
@@ -112,13 +112,7 @@ pub(super) struct Core {
     /// Number of commits that have ended, for writes that wait for one.
     commits: Mutex<u64>,
     commit_ended: Condvar,
-    /// Accesses that wait for the policy: block, and in the highest bit whether it was a write.
-    accesses: Mutex<Vec<u64>>,
-    /// Requests of more bytes are not recorded; 0 while no worker runs.
-    pub(super) recorded_bytes_max: AtomicU64,
-    /// Whether a worker runs.
-    pub(super) is_recording: AtomicBool,
-    pub(super) missed: AtomicU64,
+    pub(super) recorded: Recorded,
     pub(super) migrator: Mutex<()>,
     /// Queues in which a write waits for a slot. Nothing moves meanwhile, since migrations would
     /// take every slot that they release before the write.
@@ -204,6 +198,7 @@ impl Core {
             slots: tier.slots,
             spare: spare_of(tier.slots),
             gap_bytes: AtomicU64::new(u64::from(header.block_bytes)),
+            in_flight: Arc::default(),
             sync_failed: AtomicBool::new(false),
             written: AtomicBool::new(true),
         });
@@ -229,10 +224,7 @@ impl Core {
             alloc: Mutex::new(alloc),
             commits: Mutex::new(0),
             commit_ended: Condvar::new(),
-            accesses: Mutex::new(Vec::new()),
-            recorded_bytes_max: AtomicU64::new(0),
-            is_recording: AtomicBool::new(false),
-            missed: AtomicU64::new(0),
+            recorded: Recorded::default(),
             migrator: Mutex::new(()),
             waiting_writers: AtomicUsize::new(0),
             buffer: IoBuffer::default(),
@@ -479,30 +471,13 @@ impl Core {
         !slept.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Passes accesses to the policy, unless too many wait.
-    pub(super) fn record(&self, accesses: &mut Vec<u64>) {
-        let mut waiting = lock(&self.accesses);
-        if waiting.len() + accesses.len() <= ACCESSES_MAX {
-            waiting.append(accesses);
-        } else {
-            self.missed.fetch_add(accesses.len() as u64, Ordering::Relaxed);
-            accesses.clear();
-        }
-    }
-
-    pub(super) fn take_accesses(&self, into: &mut Vec<u64>) {
-        into.clear();
-        std::mem::swap(&mut *lock(&self.accesses), into);
-    }
-
     /// Bytes of map, free lists, journal, accesses and buffer.
     pub(super) fn memory_bytes(&self) -> usize {
         let journal = self.journal().memory_bytes();
-        let accesses = lock(&self.accesses).capacity() * size_of::<u64>();
         self.map.memory_bytes()
             + self.alloc().memory_bytes()
             + journal
-            + accesses
+            + self.recorded.memory_bytes()
             + self.buffer.memory_bytes()
     }
 }

@@ -329,6 +329,11 @@ impl Policy for ReStore {
         responses.count += 1;
     }
 
+    fn set_speeds(&mut self, tiers: &[TierSpec]) {
+        self.task_ms = tiers.iter().map(task_ms).collect();
+        self.access_ms = tiers.iter().map(access_ms).collect();
+    }
+
     fn wants_responses(&self) -> bool {
         true
     }
