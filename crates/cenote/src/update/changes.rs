@@ -1,7 +1,7 @@
 //! The changes of a batch by the user's ids, as compact columns.
 
 use cenote_store::superblock::IdKind;
-use cenote_store::{IdRef, Op, Value, Weight};
+use cenote_store::{IdColumn, IdRef, Op, Value, Weight};
 
 /// Bytes that a change takes at most until its commit ends, without the text of ids: 17 to 33 here,
 /// the sorted ids and their vertices, the stored batch with its answers, entries to be sorted.
@@ -17,7 +17,8 @@ const TEXT_COPIES: u64 = 2;
 #[derive(Debug)]
 pub(super) struct Changes {
     ops: Vec<Op>,
-    ends: Ends,
+    /// Two for each change.
+    ends: IdColumn,
     /// One for each change of a graph with weights, else none.
     weights: Vec<Option<Weight>>,
     is_weighted: bool,
@@ -25,18 +26,11 @@ pub(super) struct Changes {
     values: Vec<Value>,
 }
 
-/// Two ids for each change.
-#[derive(Debug)]
-enum Ends {
-    Integers(Vec<u64>),
-    Names { text: String, ends: Vec<usize> },
-}
-
 impl Changes {
     pub fn new(kind: IdKind, is_weighted: bool) -> Self {
         let ends = match kind {
-            IdKind::Dense | IdKind::Integers => Ends::Integers(Vec::new()),
-            IdKind::Strings => Ends::Names { text: String::new(), ends: Vec::new() },
+            IdKind::Dense | IdKind::Integers => IdColumn::integers(),
+            IdKind::Strings => IdColumn::strings(),
         };
         Self { ops: Vec::new(), ends, weights: Vec::new(), is_weighted, values: Vec::new() }
     }
@@ -48,10 +42,7 @@ impl Changes {
     /// The bytes of memory until the end of the commit, with a further change of so many bytes of
     /// text.
     pub fn bytes_with(&self, text: usize) -> u64 {
-        let own = match &self.ends {
-            Ends::Integers(_) => 0,
-            Ends::Names { text, .. } => text.len() as u64,
-        };
+        let own = self.ends.text_bytes() as u64;
         let change = CHANGE_BYTES + if self.is_weighted { WEIGHT_BYTES } else { 0 };
         (self.len() as u64 + 1) * change + (own + text as u64) * TEXT_COPIES
     }
@@ -62,34 +53,19 @@ impl Changes {
         if self.is_weighted {
             self.weights.push(weight);
         }
-        for id in pair {
-            match (&mut self.ends, id) {
-                (Ends::Integers(integers), IdRef::Integer(integer)) => integers.push(integer),
-                (Ends::Names { text, ends }, IdRef::String(name)) => {
-                    text.push_str(name);
-                    ends.push(text.len());
-                }
-                _ => unreachable!("ids are of the kind of the graph's"),
-            }
-        }
+        pair.into_iter().for_each(|id| self.ends.push(id));
     }
 
     pub fn clear(&mut self) {
         self.ops.clear();
         self.weights.clear();
         self.values.clear();
-        match &mut self.ends {
-            Ends::Integers(integers) => integers.clear(),
-            Ends::Names { text, ends } => {
-                text.clear();
-                ends.clear();
-            }
-        }
+        self.ends.clear();
     }
 
     /// The changes in order.
     pub fn iter(&self) -> impl Iterator<Item = (Op, [IdRef<'_>; 2])> {
-        (0..self.len()).map(|at| (self.ops[at], [self.id(2 * at), self.id(2 * at + 1)]))
+        (0..self.len()).map(|at| (self.ops[at], [self.ends.get(2 * at), self.ends.get(2 * at + 1)]))
     }
 
     /// The weight of a change; nothing in a graph without weights.
@@ -107,21 +83,8 @@ impl Changes {
         &self.values
     }
 
-    /// All ids, each once, ascending.
-    pub fn distinct(&self) -> Vec<IdRef<'_>> {
-        let mut ids: Vec<IdRef<'_>> = (0..2 * self.len()).map(|at| self.id(at)).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids
-    }
-
-    fn id(&self, at: usize) -> IdRef<'_> {
-        match &self.ends {
-            Ends::Integers(integers) => IdRef::Integer(integers[at]),
-            Ends::Names { text, ends } => {
-                let start = if at == 0 { 0 } else { ends[at - 1] };
-                IdRef::String(&text[start..ends[at]])
-            }
-        }
+    /// All ids, each once, ascending; and the places among them of the ends, two for each change.
+    pub fn distinct(&self) -> (Vec<IdRef<'_>>, Vec<usize>) {
+        self.ends.distinct()
     }
 }

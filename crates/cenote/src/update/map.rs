@@ -17,14 +17,14 @@ pub(super) struct Mapped {
 
 /// Maps the changes. An id becomes a vertex when it is added, or with the first edge that is.
 pub(super) fn map(changes: &Changes, store: &Store, file: &str) -> Result<Mapped> {
-    let distinct = changes.distinct();
+    let (distinct, places) = changes.distinct();
     let mut vertices = store.vertices_of(&distinct)?;
     let before = store.vertices();
     let mut batch = Batch { changes: Vec::with_capacity(changes.len()), ..Batch::default() };
     let mut answers = Vec::with_capacity(changes.len());
     let mut values = changes.values().iter();
-    for (at, (op, pair)) in changes.iter().enumerate() {
-        let places = pair.map(|id| distinct.partition_point(|other| *other < id));
+    let places = places.as_chunks().0;
+    for (at, ((op, pair), &places)) in changes.iter().zip(places).enumerate() {
         let value = if op == Op::SetValue { values.next() } else { None };
         let is_added = matches!(op, Op::Add | Op::AddVertex);
         let mut is_new = false;

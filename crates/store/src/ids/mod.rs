@@ -9,13 +9,14 @@
 //!
 //! - [`Ids`]: look-ups and passes over ids of any kind
 //! - [`IdTable`]: all ids in memory, for access in random order
-//! - [`Id`], [`IdRef`]: one id
+//! - [`Id`], [`IdRef`]: one id; [`IdColumn`]: many, by position
 //! - `ascending`: the ids of an import by rank; `tail`: appended ids
 //! - `stored`: searches stored ids
 //! - `strings`: decodes the records of a page of strings
 //! - `write`: writes the sections
 
 mod ascending;
+mod column;
 mod stored;
 mod strings;
 mod table;
@@ -37,6 +38,7 @@ use crate::superblock::{IdKind, SectionKind};
 use ascending::{Ascending, STREAMED_IDS};
 use tail::{Merge, Tail};
 
+pub use column::IdColumn;
 pub use stored::StoredIds;
 pub(crate) use strings::Records;
 pub use table::IdTable;
@@ -96,8 +98,8 @@ impl Ids {
     }
 
     /// The ids of vertices that came after the import, in the order of the vertices.
-    pub(crate) fn appended(&self) -> &[Id] {
-        self.tail.as_ref().map_or(&[], Tail::ids)
+    pub(crate) fn appended(&self) -> Option<&IdColumn> {
+        self.tail.as_ref().map(Tail::ids)
     }
 
     /// Number of vertices, the deleted ones included: the end of the ranks.
@@ -193,7 +195,7 @@ impl Ids {
     pub fn id_of(&self, vertex: VertexId) -> Result<Id> {
         self.pages.layout.check_vertex(vertex)?;
         match self.tail.as_ref().and_then(|tail| tail.id_of(vertex)) {
-            Some(id) => Ok(id.clone()),
+            Some(id) => Ok(id.to_id()),
             None => self.ascending.id_of(self.ascending_rank_of(vertex)?),
         }
     }

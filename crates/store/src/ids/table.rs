@@ -1,6 +1,6 @@
 //! All ids in memory, for access in random order.
 
-use super::{IdRef, Ids};
+use super::{IdColumn, IdRef, Ids};
 use crate::VertexId;
 use crate::error::{Result, StoreError};
 use crate::superblock::IdKind;
@@ -16,39 +16,24 @@ pub struct IdTable {
 #[derive(Debug)]
 enum Table {
     Dense,
-    Integers(Vec<u64>),
-    Strings { text: String, ends: Vec<u64> },
+    Stored(IdColumn),
 }
 
 impl IdTable {
     pub(super) fn load(ids: &Ids, ranks: Option<Vec<VertexId>>) -> Result<Self> {
-        let count = ids.vertices() as usize;
-        let all = 0..ids.vertices() as VertexId;
-        let table = match ids.kind() {
-            IdKind::Dense => Table::Dense,
-            IdKind::Integers => {
-                let mut integers = Vec::with_capacity(count);
-                ids.for_each_number(all, |_, id| {
-                    if let IdRef::Integer(integer) = id {
-                        integers.push(integer);
-                    }
-                    Ok::<(), StoreError>(())
-                })?;
-                Table::Integers(integers)
-            }
-            IdKind::Strings => {
-                let (mut text, mut ends) = (String::new(), Vec::with_capacity(count));
-                ids.for_each_number(all, |_, id| {
-                    if let IdRef::String(string) = id {
-                        text.push_str(string);
-                        ends.push(text.len() as u64);
-                    }
-                    Ok::<(), StoreError>(())
-                })?;
-                Table::Strings { text, ends }
-            }
+        let mut column = match ids.kind() {
+            IdKind::Dense => return Ok(Self { ids: Table::Dense, ranks }),
+            IdKind::Integers => IdColumn::Integers(Vec::with_capacity(ids.vertices() as usize)),
+            IdKind::Strings => IdColumn::Strings {
+                text: String::new(),
+                ends: Vec::with_capacity(ids.vertices() as usize),
+            },
         };
-        Ok(Self { ids: table, ranks })
+        ids.for_each_number(0..ids.vertices() as VertexId, |_, id| {
+            column.push(id);
+            Ok::<(), StoreError>(())
+        })?;
+        Ok(Self { ids: Table::Stored(column), ranks })
     }
 
     /// The id of a vertex.
@@ -58,14 +43,9 @@ impl IdTable {
     #[inline]
     pub fn get(&self, vertex: VertexId) -> IdRef<'_> {
         let rank = self.rank(vertex);
-        let at = rank as usize;
         match &self.ids {
             Table::Dense => IdRef::Integer(u64::from(rank)),
-            Table::Integers(integers) => IdRef::Integer(integers[at]),
-            Table::Strings { text, ends } => {
-                let start = if at == 0 { 0 } else { ends[at - 1] as usize };
-                IdRef::String(&text[start..ends[at] as usize])
-            }
+            Table::Stored(ids) => ids.get(rank as usize),
         }
     }
 
@@ -89,8 +69,7 @@ impl IdTable {
     pub fn memory_bytes(&self) -> usize {
         let ids = match &self.ids {
             Table::Dense => 0,
-            Table::Integers(integers) => integers.capacity() * 8,
-            Table::Strings { text, ends } => text.capacity() + ends.capacity() * 8,
+            Table::Stored(ids) => ids.memory_bytes(),
         };
         ids + self.ranks.as_ref().map_or(0, |ranks| ranks.capacity() * 4)
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::ascending::Ascending;
-use super::{Id, IdRef, StoredIds};
+use super::{Id, IdColumn, IdRef, StoredIds};
 use crate::VertexId;
 use crate::error::{PageFault, Result, StoreError, other};
 use crate::superblock::SectionKind;
@@ -13,7 +13,7 @@ pub(super) struct Tail {
     /// The first appended vertex.
     base: VertexId,
     /// By vertex.
-    ids: Vec<Id>,
+    ids: IdColumn,
     /// Ascending by id.
     sorted: Vec<Entry>,
     /// Place of each appended vertex in `sorted`.
@@ -38,9 +38,17 @@ impl Tail {
         ascending: &Ascending,
         fault: &dyn Fn(PageFault) -> StoreError,
     ) -> Result<Self> {
-        let mut ids = Vec::new();
+        let is_string = |id: &Id| matches!(id, Id::String(_));
+        let are_strings = match stored {
+            Some(stored) => stored.kind() == SectionKind::AppendedStrings,
+            None => logged.first().is_some_and(is_string),
+        };
+        if logged.iter().any(|id| is_string(id) != are_strings) {
+            return Err(fault(other("the ids of new vertices are numbers and names")));
+        }
+        let mut ids = if are_strings { IdColumn::strings() } else { IdColumn::integers() };
         let mut push = |_, id: IdRef<'_>| {
-            ids.push(id.to_id());
+            ids.push(id);
             Ok::<(), StoreError>(())
         };
         if let Some(stored) = stored {
@@ -50,23 +58,21 @@ impl Tail {
                 _ => stored.for_each_string(base..base + count, &mut push)?,
             }
         }
-        ids.extend_from_slice(logged);
-        let count = ids.len() as VertexId;
+        logged.iter().for_each(|id| ids.push(id.as_ref()));
         let twice = |id: &Id| {
             let mut text = id.to_string();
             text.truncate(text.floor_char_boundary(80));
             fault(other(format!("the id {text:?} occurs twice")))
         };
-        let mut order: Vec<VertexId> = (0..count).collect();
-        order.sort_unstable_by_key(|at| &ids[*at as usize]);
-        let of_order: Vec<IdRef<'_>> = order.iter().map(|at| ids[*at as usize].as_ref()).collect();
+        let order: Vec<VertexId> = ids.ascending();
+        let of_order: Vec<IdRef<'_>> = order.iter().map(|at| ids.get(*at as usize)).collect();
         if let Some(pair) = of_order.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(twice(&pair[0].to_id()));
         }
         let mut sorted = Vec::with_capacity(ids.len());
         for (&at, place) in order.iter().zip(ascending.search_all(&of_order)?) {
             match place {
-                Ok(_) => return Err(twice(&ids[at as usize])),
+                Ok(_) => return Err(twice(&ids.get(at as usize).to_id())),
                 Err(below) => sorted.push(Entry { below, at }),
             }
         }
@@ -76,27 +82,23 @@ impl Tail {
     }
 
     /// By vertex.
-    pub fn ids(&self) -> &[Id] {
+    pub fn ids(&self) -> &IdColumn {
         &self.ids
     }
 
     pub fn memory_bytes(&self) -> usize {
-        let text = |id: &Id| match id {
-            Id::Integer(_) => 0,
-            Id::String(string) => string.capacity(),
-        };
-        self.ids.iter().map(text).sum::<usize>()
-            + self.ids.capacity() * size_of::<Id>()
+        self.ids.memory_bytes()
             + self.sorted.capacity() * size_of::<Entry>()
             + self.place.capacity() * size_of::<VertexId>()
     }
 
-    pub fn id_of(&self, vertex: VertexId) -> Option<&Id> {
-        self.ids.get(vertex.checked_sub(self.base)? as usize)
+    pub fn id_of(&self, vertex: VertexId) -> Option<IdRef<'_>> {
+        let at = vertex.checked_sub(self.base)? as usize;
+        (at < self.ids.len()).then(|| self.ids.get(at))
     }
 
     pub fn vertex_of(&self, id: IdRef<'_>) -> Option<VertexId> {
-        let of = |entry: &Entry| self.ids[entry.at as usize].as_ref();
+        let of = |entry: &Entry| self.ids.get(entry.at as usize);
         let found = self.sorted.binary_search_by_key(&id, of).ok()?;
         Some(self.base + self.sorted[found].at)
     }
@@ -126,10 +128,10 @@ impl Tail {
     }
 
     /// The vertex and id of a rank, if it is an appended one.
-    pub fn at_rank(&self, rank: VertexId) -> Option<(VertexId, &Id)> {
+    pub fn at_rank(&self, rank: VertexId) -> Option<(VertexId, IdRef<'_>)> {
         let i = self.before(rank);
         let entry = self.sorted.get(i).filter(|entry| entry.below + i as VertexId == rank)?;
-        Some((self.base + entry.at, &self.ids[entry.at as usize]))
+        Some((self.base + entry.at, self.ids.get(entry.at as usize)))
     }
 
     /// The imported ids among a range of ranks, as ranks among the imported ones.
@@ -161,7 +163,7 @@ impl<'t, R: Iterator<Item = VertexId>> Merge<'t, R> {
         while let Some(rank) = self.next {
             self.next = self.ranks.next();
             match tail.at_rank(rank) {
-                Some((vertex, id)) => visit(vertex, id.as_ref())?,
+                Some((vertex, id)) => visit(vertex, id)?,
                 None => break,
             }
         }

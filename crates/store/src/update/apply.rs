@@ -14,7 +14,7 @@ use super::{Answer, Batch, Change, Op, Updated};
 use crate::error::{Result, StoreError};
 use crate::format::{Codec, ID_BYTES_MAX, VERTICES_MAX};
 use crate::graph::Graph;
-use crate::ids::{Id, IdRef, write_appended_integers, write_appended_strings};
+use crate::ids::{Id, IdColumn, IdRef, write_appended_integers, write_appended_strings};
 use crate::store::draft::{Draft, SectionEdit};
 use crate::store::{Live, Store};
 use crate::superblock::{IdKind, SectionKind};
@@ -348,22 +348,23 @@ impl Update<'_, '_> {
             return Ok(());
         }
         let ids = self.graph.ids()?;
-        let appended: Vec<&Id> = ids.appended().iter().chain(new).collect();
+        let mut appended = match (ids.appended(), ids.kind()) {
+            (Some(appended), _) => appended.clone(),
+            (None, IdKind::Dense | IdKind::Integers) => IdColumn::integers(),
+            (None, IdKind::Strings) => IdColumn::strings(),
+        };
+        new.iter().for_each(|id| appended.push(id.as_ref()));
         let first = self.vertices - appended.len() as u32;
         let mut section = SectionEdit::new(self.draft)?;
-        let kind = match ids.kind() {
-            IdKind::Dense | IdKind::Integers => {
-                let integers = appended.iter().map(|id| match id {
-                    Id::Integer(integer) => *integer,
-                    Id::String(_) => unreachable!("ids were checked"),
-                });
-                write_appended_integers(&mut section, first, integers)?;
+        let kind = match &appended {
+            IdColumn::Integers(integers) => {
+                write_appended_integers(&mut section, first, integers.iter().copied())?;
                 SectionKind::AppendedIntegers
             }
-            IdKind::Strings => {
-                let strings = appended.iter().map(|id| match id {
-                    Id::String(string) => string.as_str(),
-                    Id::Integer(_) => unreachable!("ids were checked"),
+            IdColumn::Strings { .. } => {
+                let strings = appended.iter().filter_map(|id| match id {
+                    IdRef::String(string) => Some(string),
+                    IdRef::Integer(_) => None,
                 });
                 write_appended_strings(&mut section, first, strings)?;
                 SectionKind::AppendedStrings
