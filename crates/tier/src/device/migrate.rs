@@ -80,7 +80,7 @@ impl Migrator {
     /// tier is an [`Outcome::Failed`].
     pub fn carry_out(&mut self, moves: &[Move]) -> Result<Vec<Outcome>> {
         let core = Arc::clone(&self.core);
-        let _alone = super::set::lock(&core.migrator);
+        let _alone = super::lock::lock(&core.migrator);
         if self.broken {
             return Err(TieredError::Options("a queue of the migration broke: open anew".into()));
         }

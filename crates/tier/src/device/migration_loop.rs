@@ -7,9 +7,9 @@ use std::time::Duration;
 use cenote_device::Device;
 
 use super::error::{Result, TieredError};
+use super::lock::lock;
 use super::migrate::{Migrator, Outcome};
 use super::recorded::Response;
-use super::set::lock;
 use super::speeds::Speeds;
 use super::state::State;
 use super::tiered::TieredDevice;

@@ -10,7 +10,8 @@
 //! - `journal`, `recover`, `layout`, `page`, `io`: the map on stable storage
 //! - `reclaim`: frees slots that have no readers any more
 //! - `split`, `queue`, `buffers`: one request over several tiers
-//! - `recorded`: what queues pass on to the worker; `speeds`: how fast the tiers are, as requests show it
+//! - `recorded`: what queues pass on to the worker
+//! - `speeds`: how fast the tiers are, as requests show it
 //! - `state`: the worker's state that is saved between runs
 //!
 //! # Map
@@ -68,6 +69,7 @@ pub mod header;
 mod io;
 mod journal;
 mod layout;
+mod lock;
 mod map;
 mod migrate;
 mod migration_loop;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cenote_device::{Completion, Op};
 
-use super::set::lock;
+use super::lock::lock;
 
 /// Most accesses that wait for the policy; more are dropped, and counted.
 const ACCESSES_MAX: usize = 1 << 16;

@@ -1,8 +1,8 @@
 //! How fast the tiers are, as requests show it.
 //!
 //! A profile may be of another day, or of a drive that others use now. So queues pass on how long
-//! requests took, and the worker corrects what the policy knows of the tiers: of the requests of one
-//! block that ended it takes the lower quartile, because a request that ends while its thread
+//! requests took, and the worker corrects what the policy knows of the tiers: of the requests of
+//! one block that ended it takes the lower quartile, because a request that ends while its thread
 //! computes is found late. Where more requests are in flight than a tier does at once, each has
 //! waited for others, and only its share counts.
 

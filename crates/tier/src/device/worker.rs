@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use super::error::{Result, TieredError};
+use super::lock::lock;
 use super::migrate::BATCH_MAX;
 use super::migration_loop::{MigrationLoop, Shared};
 use super::recorded::Recorded;
-use super::set::lock;
 use super::tiered::TieredDevice;
 use super::worker_policy::{WorkerConfig, build};
 use crate::spec::TierSpec;

@@ -15,6 +15,7 @@ use super::header::{Role, SetHeader, SetId, TierHeader};
 use super::io::{self, IoBuffer};
 use super::journal::Journal;
 use super::layout::Record;
+use super::lock::lock;
 use super::map::{BlockMap, Pin};
 use super::reclaim::{DeferredFrees, ReadSections};
 use super::recorded::Recorded;
@@ -119,10 +120,6 @@ pub(super) struct Core {
     pub(super) waiting_writers: AtomicUsize,
     /// The buffer of synchronous transfers to tiers.
     pub(super) buffer: IoBuffer,
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn spare_of(slots: u32) -> u32 {
