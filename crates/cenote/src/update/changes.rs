@@ -28,10 +28,7 @@ pub(super) struct Changes {
 
 impl Changes {
     pub fn new(kind: IdKind, is_weighted: bool) -> Self {
-        let ends = match kind {
-            IdKind::Dense | IdKind::Integers => IdColumn::integers(),
-            IdKind::Strings => IdColumn::strings(),
-        };
+        let ends = IdColumn::new(kind);
         Self { ops: Vec::new(), ends, weights: Vec::new(), is_weighted, values: Vec::new() }
     }
 

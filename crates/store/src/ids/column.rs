@@ -1,6 +1,7 @@
 //! Many ids of one kind, in little memory.
 
 use super::IdRef;
+use crate::superblock::IdKind;
 
 /// Ids of one kind, by position.
 #[derive(Clone, Debug)]
@@ -17,14 +18,19 @@ pub enum IdColumn {
 }
 
 impl IdColumn {
-    /// No numbers.
-    pub const fn integers() -> Self {
-        Self::Integers(Vec::new())
+    /// No ids, with room for so many of a graph with ids of this kind.
+    pub fn with_capacity(kind: IdKind, count: usize) -> Self {
+        match kind {
+            IdKind::Dense | IdKind::Integers => Self::Integers(Vec::with_capacity(count)),
+            IdKind::Strings => {
+                Self::Strings { text: String::new(), ends: Vec::with_capacity(count) }
+            }
+        }
     }
 
-    /// No names.
-    pub const fn strings() -> Self {
-        Self::Strings { text: String::new(), ends: Vec::new() }
+    /// No ids, of this kind.
+    pub fn new(kind: IdKind) -> Self {
+        Self::with_capacity(kind, 0)
     }
 
     /// Adds an id.
@@ -145,7 +151,8 @@ fn ascending<I: Ord>(all: impl Iterator<Item = I>) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    fn column(mut column: IdColumn, ids: &[IdRef<'_>]) -> IdColumn {
+    fn column(kind: IdKind, ids: &[IdRef<'_>]) -> IdColumn {
+        let mut column = IdColumn::new(kind);
         ids.iter().for_each(|id| column.push(*id));
         column
     }
@@ -154,9 +161,8 @@ mod tests {
     fn ids_are_found_by_position_and_sorted_with_their_places() {
         let integers = [7, 3, 7, 0].map(IdRef::Integer);
         let strings = ["b", "", "b", "äö"].map(IdRef::String);
-        let columns = [(IdColumn::integers(), integers), (IdColumn::strings(), strings)];
-        for (empty, ids) in columns {
-            let column = column(empty, &ids);
+        for (kind, ids) in [(IdKind::Integers, integers), (IdKind::Strings, strings)] {
+            let column = column(kind, &ids);
             assert!(column.iter().eq(ids) && column.len() == 4 && !column.is_empty());
             let (distinct, places) = column.distinct();
             assert!(distinct.is_sorted_by(|a, b| a < b) && distinct.len() == 3);
@@ -165,7 +171,7 @@ mod tests {
             assert!(ascending.iter().map(|at| ids[*at as usize]).is_sorted());
             assert_eq!(ascending.len(), 4);
         }
-        let mut strings = column(IdColumn::strings(), &strings);
+        let mut strings = column(IdKind::Strings, &strings);
         assert_eq!(strings.text_bytes(), 6);
         strings.clear();
         assert_eq!((strings.len(), strings.text_bytes()), (0, 0));
@@ -174,6 +180,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "one kind")]
     fn a_name_among_numbers_is_refused() {
-        column(IdColumn::integers(), &[IdRef::String("x")]);
+        column(IdKind::Integers, &[IdRef::String("x")]);
     }
 }

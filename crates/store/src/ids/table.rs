@@ -21,14 +21,10 @@ enum Table {
 
 impl IdTable {
     pub(super) fn load(ids: &Ids, ranks: Option<Vec<VertexId>>) -> Result<Self> {
-        let mut column = match ids.kind() {
-            IdKind::Dense => return Ok(Self { ids: Table::Dense, ranks }),
-            IdKind::Integers => IdColumn::Integers(Vec::with_capacity(ids.vertices() as usize)),
-            IdKind::Strings => IdColumn::Strings {
-                text: String::new(),
-                ends: Vec::with_capacity(ids.vertices() as usize),
-            },
-        };
+        if ids.kind() == IdKind::Dense {
+            return Ok(Self { ids: Table::Dense, ranks });
+        }
+        let mut column = IdColumn::with_capacity(ids.kind(), ids.vertices() as usize);
         ids.for_each_number(0..ids.vertices() as VertexId, |_, id| {
             column.push(id);
             Ok::<(), StoreError>(())

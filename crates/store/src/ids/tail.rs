@@ -6,7 +6,7 @@ use super::ascending::Ascending;
 use super::{Id, IdColumn, IdRef, StoredIds};
 use crate::VertexId;
 use crate::error::{PageFault, Result, StoreError, other};
-use crate::superblock::SectionKind;
+use crate::superblock::{IdKind, SectionKind};
 
 #[derive(Debug)]
 pub(super) struct Tail {
@@ -46,7 +46,8 @@ impl Tail {
         if logged.iter().any(|id| is_string(id) != are_strings) {
             return Err(fault(other("the ids of new vertices are numbers and names")));
         }
-        let mut ids = if are_strings { IdColumn::strings() } else { IdColumn::integers() };
+        let kind = if are_strings { IdKind::Strings } else { IdKind::Integers };
+        let mut ids = IdColumn::new(kind);
         let mut push = |_, id: IdRef<'_>| {
             ids.push(id);
             Ok::<(), StoreError>(())

@@ -58,11 +58,11 @@ pub(crate) fn write_strings(
 pub(crate) fn write_appended_integers(
     sink: &mut impl PageTarget,
     first: VertexId,
-    ids: impl ExactSizeIterator<Item = u64>,
+    ids: impl Iterator<Item = u64>,
 ) -> Result<()> {
     let per_page = format::words_per_page(sink.page_bytes());
     let (mut first, mut ids) = (first, ids.peekable());
-    while ids.len() > 0 {
+    while ids.peek().is_some() {
         let mut entries = 0;
         for (at, id) in ids.by_ref().take(per_page).enumerate() {
             sink.page()[HEADER_BYTES + at * 8..][..8].copy_from_slice(&id.to_le_bytes());

@@ -348,29 +348,31 @@ impl Update<'_, '_> {
             return Ok(());
         }
         let ids = self.graph.ids()?;
-        let mut appended = match (ids.appended(), ids.kind()) {
-            (Some(appended), _) => appended.clone(),
-            (None, IdKind::Dense | IdKind::Integers) => IdColumn::integers(),
-            (None, IdKind::Strings) => IdColumn::strings(),
-        };
-        new.iter().for_each(|id| appended.push(id.as_ref()));
-        let first = self.vertices - appended.len() as u32;
+        let before = ids.appended();
+        let count = before.map_or(0, IdColumn::len) + new.len();
+        let appended = before.into_iter().flat_map(IdColumn::iter);
+        let appended = appended.chain(new.iter().map(Id::as_ref));
+        let first = self.vertices - count as u32;
         let mut section = SectionEdit::new(self.draft)?;
-        let kind = match &appended {
-            IdColumn::Integers(integers) => {
-                write_appended_integers(&mut section, first, integers.iter().copied())?;
+        let kind = match ids.kind() {
+            IdKind::Dense | IdKind::Integers => {
+                let integers = appended.map(|id| match id {
+                    IdRef::Integer(integer) => integer,
+                    IdRef::String(_) => unreachable!("ids were checked"),
+                });
+                write_appended_integers(&mut section, first, integers)?;
                 SectionKind::AppendedIntegers
             }
-            IdColumn::Strings { .. } => {
-                let strings = appended.iter().filter_map(|id| match id {
-                    IdRef::String(string) => Some(string),
-                    IdRef::Integer(_) => None,
+            IdKind::Strings => {
+                let strings = appended.map(|id| match id {
+                    IdRef::String(string) => string,
+                    IdRef::Integer(_) => unreachable!("ids were checked"),
                 });
                 write_appended_strings(&mut section, first, strings)?;
                 SectionKind::AppendedStrings
             }
         };
-        section.finish(kind, Codec::Raw, appended.len() as u64);
+        section.finish(kind, Codec::Raw, count as u64);
         let superblock = self.draft.superblock();
         if superblock.ids == IdKind::Dense {
             superblock.ids = IdKind::Integers;

@@ -186,13 +186,16 @@ impl<'a> MigrationLoop<'a> {
         Ok(())
     }
 
-    /// Passes what requests have shown to the policy.
+    /// Passes response times and changed speeds of the tiers to the policy.
     fn learn(&mut self, now_ns: u64) {
         let Self { policy, speeds, responses, .. } = self;
+        let wants_responses = policy.wants_responses();
         for response in &*responses {
             speeds.count(response);
             let Response { tier, latency_ns, .. } = *response;
-            policy.responded(tier, now_ns.saturating_sub(latency_ns), latency_ns);
+            if wants_responses {
+                policy.responded(tier, now_ns.saturating_sub(latency_ns), latency_ns);
+            }
         }
         if let Some(tiers) = speeds.changed() {
             policy.set_speeds(tiers);
@@ -302,4 +305,94 @@ fn fitting(device: &TieredDevice, moves: &[Move]) -> usize {
         std::thread::sleep(PAUSE);
     }
     1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cenote_device::backend::sim::{SimConfig, SimDevice};
+    use cenote_device::model::preset::Preset;
+    use cenote_device::{Buffer, Op, QueueConfig, Request};
+
+    use super::*;
+    use crate::device::{SetConfig, TierPart};
+    use crate::placement::Tier;
+
+    const BLOCK: usize = 4096;
+
+    /// Keeps what it is called with.
+    #[derive(Clone, Debug, Default)]
+    struct Calls(Arc<Mutex<(Vec<Tier>, Vec<TierSpec>)>>);
+
+    impl Policy for Calls {
+        fn access(&mut self, access: &Access<'_>, placement: &Placement, _: &mut Vec<Move>) {
+            assert_eq!(access.queued.len(), placement.tiers());
+        }
+
+        fn responded(&mut self, tier: Tier, _: u64, response_ns: u64) {
+            assert!(response_ns > 0);
+            lock(&self.0).0.push(tier);
+        }
+
+        fn wants_responses(&self) -> bool {
+            true
+        }
+
+        fn set_speeds(&mut self, tiers: &[TierSpec]) {
+            lock(&self.0).1 = tiers.to_vec();
+        }
+
+        fn memory_bytes(&self) -> usize {
+            0
+        }
+
+        fn save(&self) -> crate::Result<Vec<u8>> {
+            Ok(Vec::new())
+        }
+
+        fn heat(&self, _: u32) -> Option<f64> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_policy_gets_response_times_and_changed_speeds() {
+        let sim = || Arc::new(SimDevice::new(SimConfig::new(Preset::all()[0].model())));
+        let part = |name: &str| TierPart {
+            device: sim(),
+            name: name.into(),
+            capacity_bytes: (64 << 10) + 300 * BLOCK as u64,
+        };
+        let set = SetConfig::new([7; 16]).block_bytes(BLOCK as u32).journal_pages(4);
+        let device = TieredDevice::create(sim(), vec![part("a"), part("b")], &set).unwrap();
+        let mut queue = device.queue(&QueueConfig::with_depth(1)).unwrap();
+        let mut buffer = Some(Buffer::new(BLOCK).unwrap());
+        let mut transfer = |op, block: u64| {
+            let (offset, buffer_of) = (block * BLOCK as u64, buffer.take().unwrap());
+            queue.push(Request { tag: 0, op, offset, len: BLOCK, buffer: buffer_of });
+            let mut completions = Vec::new();
+            queue.reap(1, &mut completions).unwrap();
+            let done = completions.pop().unwrap();
+            assert!(done.result.is_ok());
+            buffer = Some(done.buffer);
+        };
+        let blocks = 0..400;
+        blocks.clone().for_each(|block| transfer(Op::Write, block));
+        // Only now: the writes are not for the policy.
+        assert!(device.core.recorded.begin(BLOCK as u64));
+        blocks.clone().for_each(|block| transfer(Op::Read, block));
+        drop(queue);
+        let config = WorkerConfig::new("static".parse().unwrap(), TierSpec::text()[..2].to_vec());
+        let (shared, calls) = (Shared::default(), Calls::default());
+        shared.stop.store(true, Ordering::SeqCst);
+        let built = (device.placement().unwrap(), Box::new(calls.clone()) as Box<dyn Policy>);
+        MigrationLoop::new(&device, &config, &shared, built).unwrap().run().unwrap();
+        let (responses, speeds) = &*lock(&calls.0);
+        let tiers: Vec<Tier> = blocks.filter_map(|block| device.tier_of(block as u32)).collect();
+        assert_eq!(*responses, tiers, "not each response of each tier");
+        assert!(tiers.contains(&0) && tiers.contains(&1));
+        assert_ne!(speeds[0].read_ns, config.tiers[0].read_ns);
+        assert_eq!(*speeds, *lock(&shared.speeds));
+    }
 }

@@ -14,7 +14,7 @@ use crate::spec::TierSpec;
 /// Requests of a tier from which its speed is learned at a time.
 const LEARN_AT: usize = 64;
 
-/// Change of a speed that the policy is told of.
+/// The policy gets the new latencies once one has changed by more than this share of it.
 const CHANGE_MIN: f64 = 0.1;
 
 /// The speeds of the tiers: at first those of their profiles.
@@ -22,7 +22,7 @@ const CHANGE_MIN: f64 = 0.1;
 pub(super) struct Speeds {
     block_bytes: u32,
     tiers: Vec<TierSpec>,
-    /// Those that the policy knows.
+    /// The speeds as [`Speeds::changed`] last returned them.
     told: Vec<TierSpec>,
     /// By tier, the times of reads and of writes that are not counted yet.
     times_ns: Vec<[Vec<u64>; 2]>,

@@ -5,7 +5,7 @@
 //! nothing moves. After batches that moved nothing the worker backs off exponentially, up to about
 //! a second.
 //!
-//! The worker measures how fast the tiers are while they are used, and tells the policy
+//! Requests of exactly one block show how fast the tiers are; the worker passes that to the policy
 //! ([`super::speeds`]).
 //!
 //! A policy has a fixed number of blocks. When the device has grown and is stable again, or has
@@ -111,7 +111,8 @@ impl Worker {
         }
     }
 
-    /// The tiers as requests have shown them, if they are not as configured.
+    /// The tiers as requests of one block have shown them; `None` while the policy has the
+    /// configured ones.
     pub fn speeds(&self) -> Option<Vec<TierSpec>> {
         Some(lock(&self.shared.speeds).clone()).filter(|tiers| !tiers.is_empty())
     }

@@ -139,7 +139,7 @@ fn speeds_are_learned_from_requests_of_a_block() {
     }
     let writes = worker.speeds().unwrap().into_iter().map(|spec| spec.write_ns);
     let configured = config().tiers.into_iter().map(|spec| spec.write_ns);
-    assert!(writes.eq(configured), "nothing was written");
+    assert!(writes.eq(configured), "a speed of writes changed, but nothing was written");
 }
 
 /// A run may end within a pause of the worker: what it read counts all the same.
