@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use cenote_device::Op;
+use cenote_device::model::DeviceModel;
+
 use crate::error::{Result, TierError, require};
 
 /// Most tiers of one device.
@@ -40,6 +43,31 @@ impl TierSpec {
     pub fn text() -> [Self; 3] {
         let tier = |read_ns, write_ns, k| Self { read_ns, write_ns, k_r: k, k_w: k };
         [tier(30_000, 45_000, 8), tier(200_000, 400_000, 4), tier(500_000, 2_000_000, 2)]
+    }
+
+    /// A drive, for requests of so many bytes. The time of a request is that of one alone, or that
+    /// at concurrency k if it is longer: a drive limited by its rate answers the first requests fast.
+    pub fn of_model(model: &DeviceModel, bytes: u64) -> Result<Self> {
+        let size = model.at(bytes);
+        let us = |op| size.us_qd1(op).max(f64::from(size.k(op)) * 1e6 / size.iops_max(op));
+        let alpha = (us(Op::Write) / us(Op::Read)).clamp(0.01, 1e4);
+        Self::new(us(Op::Read), alpha, size.k_r.clamp(1, 4096), size.k_w.clamp(1, 4096))
+    }
+
+    /// Time of a request.
+    pub fn time_ns(&self, op: Op) -> u64 {
+        match op {
+            Op::Read => self.read_ns,
+            Op::Write => self.write_ns,
+        }
+    }
+
+    /// Requests of a kind that it does at once.
+    pub fn k(&self, op: Op) -> u32 {
+        match op {
+            Op::Read => self.k_r,
+            Op::Write => self.k_w,
+        }
     }
 
     /// Cost of a write in reads.

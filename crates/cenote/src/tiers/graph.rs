@@ -148,9 +148,9 @@ fn is_still(config: &WorkerConfig) -> bool {
 
 /// The configuration of migration, without the policy's state.
 pub fn worker_config(members: &Members, kept: &Kept) -> Result<WorkerConfig> {
-    let config = WorkerConfig::new(kept.policy(), members.speeds()?).batch(BATCH);
+    let config = WorkerConfig::new(kept.policy(), members.speeds()?).models(members.models());
     let recorded_bytes = config.recorded_bytes_max.max(members.device.header().block_bytes.into());
-    Ok(config.recorded_bytes_max(recorded_bytes))
+    Ok(config.batch(BATCH).recorded_bytes_max(recorded_bytes))
 }
 
 impl Moving {

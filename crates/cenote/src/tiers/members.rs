@@ -130,8 +130,13 @@ impl Members {
     /// The performance of the tiers for requests of one block.
     pub fn speeds(&self) -> Result<Vec<TierSpec>> {
         let block_bytes = u64::from(self.device.header().block_bytes);
-        let speed = |profile: &Profile| Ok(speed(&profile.model(), block_bytes)?);
-        self.profiles.iter().map(speed).collect()
+        let speed = |model| Ok(TierSpec::of_model(&model, block_bytes)?);
+        self.models().into_iter().map(speed).collect()
+    }
+
+    /// The performance of the tiers' drives for requests of any size.
+    pub fn models(&self) -> Vec<DeviceModel> {
+        self.profiles.iter().map(Profile::model).collect()
     }
 }
 
@@ -222,15 +227,6 @@ fn find(graph: &Path, name: &str, file: &Path) -> Result<PathBuf> {
     let reason =
         format!("its tier {name} is missing: bring {file} back, or put it beside the graph");
     Err(Error::input(graph, reason))
-}
-
-/// The performance of a drive for policies. The time of a request is that of one alone, or that at
-/// concurrency k if it is longer: a drive limited by its rate answers the first requests fast.
-fn speed(model: &DeviceModel, block_bytes: u64) -> Result<TierSpec, cenote_tier::TierError> {
-    let size = model.at(block_bytes);
-    let us = |op| size.us_qd1(op).max(f64::from(size.k(op)) * 1e6 / size.iops_max(op));
-    let alpha = (us(Op::Write) / us(Op::Read)).clamp(0.01, 1e4);
-    TierSpec::new(us(Op::Read), alpha, size.k_r.clamp(1, 4096), size.k_w.clamp(1, 4096))
 }
 
 /// Bytes moved in the time of one more request: gaps of up to this size are read.

@@ -117,7 +117,7 @@ impl<'a> MigrationLoop<'a> {
             planned: Vec::new(),
             backoff: Backoff { left: 0, next: BACKOFF_ROUNDS },
             growth: Growth::default(),
-            speeds: Speeds::new(&config.tiers, device.core.header.block_bytes),
+            speeds: Speeds::new(&config.tiers, &config.models, device.core.header.block_bytes),
             responses: Vec::new(),
         })
     }

@@ -5,7 +5,7 @@
 //! nothing moves. After batches that moved nothing the worker backs off exponentially, up to about
 //! a second.
 //!
-//! Requests of exactly one block show how fast the tiers are; the worker passes that to the policy
+//! Requests that end show how fast the tiers are; the worker passes that to the policy
 //! ([`super::speeds`]).
 //!
 //! A policy has a fixed number of blocks. When the device has grown and is stable again, or has

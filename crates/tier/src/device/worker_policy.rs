@@ -1,5 +1,6 @@
 //! Builds the policy of a worker, new or from a saved state.
 
+use cenote_device::model::DeviceModel;
 use cenote_device::setters;
 
 use super::error::{Result, TieredError};
@@ -17,6 +18,9 @@ pub struct WorkerConfig {
     pub policy: PolicySpec,
     /// Performance of the tiers for requests of a block, from the fastest.
     pub tiers: Vec<TierSpec>,
+    /// Performance of the tiers for requests of any size. Without, only requests of exactly one
+    /// block show how fast the tiers are.
+    pub models: Vec<DeviceModel>,
     /// Blocks that are copied at once.
     pub batch: usize,
     /// Requests of more bytes belong to a full pass and are not recorded.
@@ -30,12 +34,21 @@ pub struct WorkerConfig {
 impl WorkerConfig {
     /// Blocks are copied 64 at once, and requests of up to 32 KiB are recorded.
     pub fn new(policy: PolicySpec, tiers: Vec<TierSpec>) -> Self {
-        Self { policy, tiers, batch: 64, recorded_bytes_max: 32 << 10, seed: 1, state: None }
+        Self {
+            policy,
+            tiers,
+            models: Vec::new(),
+            batch: 64,
+            recorded_bytes_max: 32 << 10,
+            seed: 1,
+            state: None,
+        }
     }
 
     setters! {
         policy: PolicySpec,
         tiers: Vec<TierSpec>,
+        models: Vec<DeviceModel>,
         batch: usize,
         recorded_bytes_max: u64,
         seed: u64,
@@ -52,6 +65,10 @@ pub(super) fn build(
     if config.tiers.len() != placement.tiers() {
         let (found, expected) = (config.tiers.len(), placement.tiers());
         return Err(TieredError::Options(format!("{found} described, there are {expected}")));
+    }
+    if !config.models.is_empty() && config.models.len() != placement.tiers() {
+        let (found, expected) = (config.models.len(), placement.tiers());
+        return Err(TieredError::Options(format!("{found} models of tiers, there are {expected}")));
     }
     let policy = match &config.state {
         Some(bytes) => {
