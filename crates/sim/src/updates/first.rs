@@ -17,7 +17,9 @@ pub(super) fn limits(random: &mut Random) -> WriteLimits {
     };
     let limits = WriteLimits::default().bytes(bytes).changes(random.pick(&[3, 10, 40, 1000, 1000]));
     // Of a small graph runs are more than a share of the lists.
-    limits.run_percent(random.pick(&[0, 12, 100, 5000, 5000]))
+    let limits = limits.run_percent(random.pick(&[0, 12, 100, 5000, 5000]));
+    // Threads that start cost more than what they do for so small a graph.
+    if random.below(16) == 0 { limits.threads(2).thread_pages(0) } else { limits.threads(1) }
 }
 
 /// Options of the import.

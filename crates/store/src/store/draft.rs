@@ -110,6 +110,12 @@ impl<'s> Draft<'s> {
         &mut self.superblock
     }
 
+    /// Threads that rewrite so many pages of lists.
+    pub fn threads_for(&self, pages: u64) -> usize {
+        let is_worth = pages >= self.store.limits.thread_pages;
+        if is_worth { self.store.limits.threads.max(1) } else { 1 }
+    }
+
     /// Says how many pages of lists there are to rewrite now.
     pub fn expect_pages(&mut self, pages: u64) {
         self.progress.pages_total = self.progress.pages_done + pages;
@@ -336,6 +342,13 @@ impl<'t, 's> SectionEdit<'t, 's> {
             Some(Part::Kept(last)) if last.end == pages.start => last.end = pages.end,
             _ => self.parts.push(Part::Kept(pages)),
         }
+    }
+
+    /// Writes a page and goes on with it.
+    pub fn write(&mut self, header: PageHeader, page: &mut [u8]) -> Result<()> {
+        let physical = self.draft.append(header, page)?;
+        self.add(physical);
+        Ok(())
     }
 
     /// Goes on with a page that the transaction has written.

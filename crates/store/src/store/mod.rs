@@ -57,6 +57,9 @@ pub(crate) const WINDOW_PAGES: u64 = 256;
 /// neither is given up for the other.
 const WINDOWS: u64 = 3;
 
+/// Most threads that rewrite lists unless the caller asks for more.
+const THREADS_MAX: usize = 4;
+
 /// Reads of lists that are in flight.
 const READ_DEPTH: usize = 32;
 
@@ -124,6 +127,10 @@ pub struct WriteLimits {
     pub write_depth: usize,
     /// Most bytes of each, but a page at least: neighbouring pages are written together.
     pub write_bytes: usize,
+    /// Threads that rewrite lists and look for the places of changes in them.
+    pub threads: usize,
+    /// The fewest pages of lists that are worth these threads.
+    pub thread_pages: u64,
     /// Whether a flush is synced. If not, the last batches may be lost in a power cut, but none in
     /// part and none before another that is there.
     pub synced: bool,
@@ -131,7 +138,7 @@ pub struct WriteLimits {
 
 impl Default for WriteLimits {
     /// 64 MiB and 262,144 changes, synced, and runs of 4% of the lists, of 25% during a series of
-    /// large batches.
+    /// large batches; as many threads as there are cores, but at most 4.
     fn default() -> Self {
         Self {
             bytes: 64 << 20,
@@ -143,6 +150,8 @@ impl Default for WriteLimits {
             page_bytes: 0,
             write_depth: 16,
             write_bytes: 64 << 10,
+            threads: std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX),
+            thread_pages: 128,
             synced: true,
         }
     }
@@ -151,7 +160,7 @@ impl Default for WriteLimits {
 impl WriteLimits {
     setters! { bytes: u64, changes: usize, run_percent: u64, run_bytes: u64 }
     setters! { bulk_run_percent: u64, beside_percent: u64, page_bytes: u64, synced: bool }
-    setters! { write_depth: usize, write_bytes: usize }
+    setters! { write_depth: usize, write_bytes: usize, threads: usize, thread_pages: u64 }
 
     /// Bytes of a writer's memory for a change of the log: as it is pending, as it is durable, and
     /// the numbers of its lists.

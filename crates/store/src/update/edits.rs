@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::answers::Record;
 use super::copies::Copies;
 use super::edited::EditedLists;
 use super::{Answer, Batch, Change, Op};
@@ -142,7 +143,7 @@ impl<'a> Changes<'a> {
         &self,
         of_entry: &[Edit],
         (mut is_there, mut weight): (bool, Option<u64>),
-        answers: &mut [Answer],
+        answers: &mut (impl Record + ?Sized),
     ) -> (bool, Option<u64>) {
         let is_loop = self.is_loop_refused(&of_entry[0]);
         let is_recorded = self.is_recorded(&of_entry[0]);
@@ -161,7 +162,7 @@ impl<'a> Changes<'a> {
                 }
             };
             if is_recorded {
-                answers[edit.at()] = answer;
+                answers.record(edit.at(), answer);
             }
         }
         (is_there, weight)
@@ -173,7 +174,7 @@ impl<'a> Changes<'a> {
         &self,
         of_entry: &[Edit],
         copies: &mut Copies<'_>,
-        answers: &mut [Answer],
+        answers: &mut (impl Record + ?Sized),
     ) -> i64 {
         let is_loop = self.is_loop_refused(&of_entry[0]);
         let is_recorded = self.is_recorded(&of_entry[0]);
@@ -187,11 +188,12 @@ impl<'a> Changes<'a> {
                 _ => Some(copies.delete(weight)),
             };
             if is_recorded {
-                answers[edit.at()] = match is_done {
+                let answer = match is_done {
                     None => Answer::SelfLoop,
                     Some(true) => Answer::Done,
                     Some(false) => Answer::Absent,
                 };
+                answers.record(edit.at(), answer);
             }
         }
         if is_recorded { copies.repeats() - repeats_before } else { 0 }
@@ -221,7 +223,7 @@ impl EditedLists {
         (list, weights): (&[VertexId], &[u64]),
         edits: &[Edit],
         changes: Changes<'_>,
-        answers: &mut [Answer],
+        answers: &mut (impl Record + ?Sized),
     ) {
         let mut done = 0;
         for of_entry in edits.chunk_by(|a, b| a.other == b.other) {
@@ -278,7 +280,7 @@ mod tests {
             duplicates_kept: false,
             directed: true,
         };
-        out.push((&[2, 7], &[]), &edits, changes, &mut answers);
+        out.push((&[2, 7], &[]), &edits, changes, &mut answers[..]);
         use Answer::{Absent, Done, SelfLoop};
         assert_eq!(answers, [Done, Done, Absent, Done, Done, SelfLoop]);
         assert_eq!(out.entries, [7, 9]);
@@ -308,7 +310,7 @@ mod tests {
             duplicates_kept: false,
             directed: true,
         };
-        out.push((&[2, 7, 9], &[20, 71, 90]), &edits, changes, &mut answers);
+        out.push((&[2, 7, 9], &[20, 71, 90]), &edits, changes, &mut answers[..]);
         use Answer::{Absent, Done, Present};
         assert_eq!(answers, [Done, Absent, Done, Present, Done, Done, Done, Done]);
         assert_eq!((out.entries, out.weights), (vec![2, 3, 7], vec![20, 7, 70]));

@@ -8,28 +8,21 @@
 
 use std::ops::Range;
 
-use cenote_device::Buffer;
 use cenote_pool::Handle;
 
 use super::Answer;
-use super::ahead::{Ahead, Group, Windows};
-use super::edited::EditedLists;
+use super::ahead::{Ahead, Group};
 use super::edits::{Changes, Edit};
-use super::moved::{NewPages, PagePart};
+use super::group_lists::{GroupLists, PackedPages};
+use super::moved::NewPages;
 use super::weights::{ColumnEdit, EditedColumn};
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::header::PageHeader;
 use crate::packed::decode::Decoded;
-use crate::sink::PageTarget;
 use crate::store::draft::{Draft, SectionEdit};
 use crate::writer::GraphSpec;
-use crate::writer::packer::{Fill, Packer};
+use crate::writer::packer::Packer;
 use crate::{Adjacency, Direction, VertexId};
-
-/// Of so many pages that take the place of fewer, one is added so that each has room for more. Of
-/// fewer pages each has room anyway.
-const FREE_SHARE: u64 = 10;
 
 /// Neighbouring groups are packed together up to so many pages: where all pages of a graph change a
 /// little, each would become two otherwise.
@@ -64,77 +57,60 @@ pub(super) struct Lists<'a> {
     pub vertices: u32,
 }
 
-/// A list, or the part of it that lies in a group.
-struct Piece {
-    vertex: VertexId,
-    skip: u64,
-    degree: u64,
-    /// In the entries of the group, or in those that were changed.
-    at: Range<usize>,
-    is_changed: bool,
+/// A group whose lists were edited.
+struct RewrittenGroup {
+    lists: GroupLists,
+    /// Index words and pages, if they are to take the place of those of the group.
+    packed: Option<(Vec<u64>, PackedPages)>,
 }
 
 impl Lists<'_> {
     /// Rewrites what changes and puts the section together.
     pub fn rewrite(&self, draft: &mut Draft<'_>, answers: &mut [Answer]) -> Result<Rewritten> {
         let groups = self.groups(PagesWithDelta::of(self.adjacency))?;
+        let mut rewritten =
+            Rewritten { stored: self.adjacency.stored_edges(), ..Rewritten::default() };
+        let touched = groups.iter().map(|group| group.pages.clone());
+        let mut column = ColumnEdit::begin(self.graph, self.direction, touched)?;
         let ahead = Ahead {
             graph: self.graph,
             adjacency: self.adjacency,
             column: self.graph.load_weights(self.direction)?,
             groups: &groups,
         };
-        std::thread::scope(|scope| self.rewrite_groups(ahead.begin(scope)?, draft, answers))
-    }
-
-    fn rewrite_groups(
-        &self,
-        mut ahead: Windows<'_>,
-        draft: &mut Draft<'_>,
-        answers: &mut [Answer],
-    ) -> Result<Rewritten> {
-        let mut rewritten =
-            Rewritten { stored: self.adjacency.stored_edges(), ..Rewritten::default() };
-        let groups = ahead.groups;
-        let handle = self.graph.handle()?;
-        let touched = groups.iter().map(|group| group.pages.clone());
-        let mut column = ColumnEdit::begin(self.graph, self.direction, touched)?;
-        draft.expect_pages(groups.iter().map(|group| group.pages.end - group.pages.start).sum());
+        let pages = groups.iter().map(|group| group.pages.end - group.pages.start).sum();
+        draft.expect_pages(pages);
+        let threads = draft.threads_for(pages);
         let mut new_pages = draft.is_beside().then(NewPages::default);
         let mut section = SectionEdit::new(draft)?;
-        let free_space = self.graph.superblock().free_space();
-        let mut packer = Packer::new(&self.spec(), self.adjacency.codec(), free_space);
-        let (mut kept_to, mut loaded) = (0, 0);
-        for (i, group) in groups.iter().enumerate() {
-            if i == loaded {
-                loaded = ahead.next(&handle, loaded)?;
-            }
+        let mut kept_to = 0;
+        let packer = || Ok(self.packer());
+        let make = |packer: &mut Packer, handle: &Handle, group: &Group| {
+            self.rewrite_group(packer, handle, group)
+        };
+        ahead.in_order(threads, packer, make, |group, RewrittenGroup { lists, packed }| {
             let Group { pages, .. } = group;
             rewritten.pages_read += pages.end - pages.start;
-            let mut lists = GroupLists::default();
-            lists.read(self, &handle, column.as_ref(), pages.clone())?;
-            lists.add_new(self.base(), self.vertices_of(group));
-            let is_changed = lists.edit(self, group, answers, &mut rewritten) || group.has_delta;
-            rewritten.repeats += lists.changed.repeats;
-            if is_changed {
+            lists.add_to(&mut rewritten, answers);
+            let is_changed = packed.is_some();
+            if let Some((words, packed)) = packed {
                 section.keep(kept_to..pages.start);
                 kept_to = pages.end;
-                let words = lists.pack(&mut packer, &mut section, (pages, free_space))?;
+                packed.write(&mut section)?;
                 if let Some(new_pages) = &mut new_pages {
                     new_pages.push(pages.clone(), words.clone(), lists.page_parts(&words));
                 }
                 rewritten.groups.push((pages.clone(), words));
             }
             section.draft().advance(pages.end - pages.start)?;
-            let Some(column) = &mut column else { continue };
-            column.follow(&lists.changed.swaps);
+            let Some(column) = &mut column else { return Ok(()) };
+            column.follow(lists.swaps());
             let draft = section.draft();
             match rewritten.groups.last().filter(|_| is_changed) {
-                Some((_, words)) => column.replace(draft, pages, words, &lists.weights())?,
-                None if lists.reweighed.is_empty() => {}
-                None => column.reweigh(draft, pages, &lists.weights, &lists.reweighed)?,
+                Some((_, words)) => column.replace(draft, pages, words, &lists.weights()),
+                None => lists.reweigh(|weights, at| column.reweigh(draft, pages, weights, at)),
             }
-        }
+        })?;
         section.keep(kept_to..self.adjacency.pages());
         let is_changed = !rewritten.groups.is_empty();
         if is_changed {
@@ -148,6 +124,32 @@ impl Lists<'_> {
             rewritten.column = column.finish(draft, rewritten.stored)?;
         }
         Ok(rewritten)
+    }
+
+    /// Reads the lists of a group, makes their edits, and packs them into pages in memory if
+    /// something changes.
+    fn rewrite_group(
+        &self,
+        packer: &mut Packer,
+        handle: &Handle,
+        group: &Group,
+    ) -> Result<RewrittenGroup> {
+        let mut lists = GroupLists::read(self, handle, group.pages.clone())?;
+        lists.add_new(self.base(), self.vertices_of(group));
+        let is_changed = lists.edit(self, group) || group.has_delta;
+        if !is_changed {
+            return Ok(RewrittenGroup { lists, packed: None });
+        }
+        let free_space = self.graph.superblock().free_space();
+        let mut packed = PackedPages::new(self.graph.page_bytes());
+        let before = group.pages.end - group.pages.start;
+        let words = lists.pack(packer, &mut packed, (before, free_space))?;
+        Ok(RewrittenGroup { lists, packed: Some((words, packed)) })
+    }
+
+    fn packer(&self) -> Packer {
+        let free_space = self.graph.superblock().free_space();
+        Packer::new(&self.spec(), self.adjacency.codec(), free_space)
     }
 
     fn spec(&self) -> GraphSpec {
@@ -248,228 +250,5 @@ impl<'a> PagesWithDelta<'a> {
             }
         }
         Ok(None)
-    }
-}
-
-/// The lists of a group.
-#[derive(Default)]
-struct GroupLists {
-    pieces: Vec<Piece>,
-    entries: Vec<VertexId>,
-    /// Ordered bits, one for each entry; none in a graph without weights.
-    weights: Vec<u64>,
-    /// The entries of lists that stay, but for their weights.
-    reweighed: Vec<usize>,
-    changed: EditedLists,
-}
-
-impl GroupLists {
-    fn read(
-        &mut self,
-        lists: &Lists<'_>,
-        handle: &Handle,
-        column: Option<&ColumnEdit<'_>>,
-        pages: Range<u64>,
-    ) -> Result<()> {
-        let mut decoded = Decoded::new();
-        for number in pages {
-            let before = self.entries.len();
-            self.read_page(lists, handle, number, &mut decoded)?;
-            if let Some(column) = column {
-                column.read(number, self.entries.len() - before, &mut self.weights)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn read_page(
-        &mut self,
-        lists: &Lists<'_>,
-        handle: &Handle,
-        number: u64,
-        decoded: &mut Decoded,
-    ) -> Result<()> {
-        let adjacency = lists.adjacency;
-        let bytes = lists.graph.pages.pin(handle, adjacency.first_page() + number)?;
-        let page = adjacency.reparse(number, &bytes, decoded)?;
-        for list in page.lists() {
-            let from = self.entries.len();
-            self.entries.extend_from_slice(list.targets);
-            let to = self.entries.len();
-            match self.pieces.last_mut() {
-                Some(last) if last.vertex == list.vertex => last.at.end = to,
-                _ => self.pieces.push(Piece {
-                    vertex: list.vertex,
-                    skip: list.skip,
-                    degree: list.degree,
-                    at: from..to,
-                    is_changed: false,
-                }),
-            }
-        }
-        Ok(())
-    }
-
-    /// Empty lists of vertices that are new.
-    fn add_new(&mut self, base: u32, vertices: Range<VertexId>) {
-        debug_assert!(vertices.is_empty() || vertices.start == base, "they follow the others");
-        let new = |vertex| Piece { vertex, skip: 0, degree: 0, at: 0..0, is_changed: false };
-        self.pieces.extend(vertices.map(new));
-    }
-
-    /// Makes the edits; false if they change no list.
-    fn edit(
-        &mut self,
-        lists: &Lists<'_>,
-        group: &Group,
-        answers: &mut [Answer],
-        rewritten: &mut Rewritten,
-    ) -> bool {
-        let base = lists.base();
-        let mut edits = &lists.edits[group.edits.clone()];
-        let mut is_changed = false;
-        let GroupLists { pieces, entries, weights, reweighed, changed } = self;
-        for piece in pieces {
-            let (own, rest) = edits.split_at(edits.partition_point(|e| e.owner <= piece.vertex));
-            edits = rest;
-            let (from, weights_from) = (changed.entries.len(), changed.weights.len());
-            if !own.is_empty() {
-                let list = &entries[piece.at.clone()];
-                assert_eq!(list.len() as u64, piece.degree, "the whole list is in its group");
-                let own_weights = weights.get(piece.at.clone()).unwrap_or(&[]);
-                changed.push((list, own_weights), own, lists.changes, answers);
-                if changed.entries[from..] == *list {
-                    for (at, after) in piece.at.clone().zip(changed.weights.drain(weights_from..)) {
-                        if std::mem::replace(&mut weights[at], after) != after {
-                            reweighed.push(at);
-                        }
-                    }
-                    changed.entries.truncate(from);
-                } else {
-                    let degree = (changed.entries.len() - from) as u64;
-                    rewritten.stored = rewritten.stored - piece.degree + degree;
-                    piece.degree = degree;
-                    piece.at = from..changed.entries.len();
-                    piece.is_changed = true;
-                }
-            }
-            if piece.is_changed || piece.vertex >= base {
-                rewritten.degrees.push((piece.vertex, piece.degree));
-                is_changed = true;
-            }
-        }
-        assert!(edits.is_empty(), "every edit has its list in the group");
-        is_changed
-    }
-
-    /// The weights of all lists as they are now; none in a graph without weights.
-    fn weights(&self) -> Vec<u64> {
-        let mut all = Vec::with_capacity(self.weights.len());
-        for piece in &self.pieces {
-            let weights = if piece.is_changed { &self.changed.weights } else { &self.weights };
-            all.extend_from_slice(&weights[piece.at.clone()]);
-        }
-        all
-    }
-
-    /// Which entries lie in which of the pages that the lists were packed into.
-    fn page_parts(&self, words: &[u64]) -> Vec<PagePart> {
-        let entries = self.pieces.iter().map(|piece| match piece.is_changed {
-            true => &self.changed.entries[piece.at.clone()],
-            false => &self.entries[piece.at.clone()],
-        });
-        PagePart::of_pages(words, entries)
-    }
-
-    /// Packs the lists into new pages. Returns their index words.
-    fn pack(
-        &self,
-        packer: &mut Packer,
-        section: &mut SectionEdit<'_, '_>,
-        (pages, free_space): (&Range<u64>, u32),
-    ) -> Result<Vec<u64>> {
-        let page_bytes = section.page_bytes();
-        let fill = self.fill(packer, page_bytes, (pages.end - pages.start, free_space))?;
-        self.pack_into(packer, fill, section)
-    }
-
-    /// How far to fill the pages that take the place of so many.
-    fn fill(
-        &self,
-        packer: &mut Packer,
-        page_bytes: usize,
-        (before, free_space): (u64, u32),
-    ) -> Result<Fill> {
-        let mut count = PageCount(Buffer::new(page_bytes)?, 0);
-        let mut pages_with = |free_space| {
-            count.1 = 0;
-            let fill = Fill { items_max: usize::MAX, free_space };
-            self.pack_into(packer, fill, &mut count).map(|_| (fill, count.1))
-        };
-        let before = before.max(1);
-        let (fill, with_space) = pages_with(free_space)?;
-        if with_space <= before {
-            return Ok(fill);
-        }
-        let mut without = with_space;
-        if free_space > 0 {
-            let (mut fits, count) = pages_with(0)?;
-            without = count;
-            // The most free space with which the lists fit.
-            let mut too_much = if without <= before { free_space } else { 0 };
-            while fits.free_space + 1 < too_much {
-                let (fill, count) = pages_with(fits.free_space.midpoint(too_much))?;
-                match count <= before {
-                    true => fits = fill,
-                    false => too_much = fill.free_space,
-                }
-            }
-            if too_much > 0 {
-                return Ok(fits);
-            }
-        }
-        let now = with_space.max(without + without / FREE_SHARE);
-        let items: usize = self.pieces.iter().map(|piece| piece.at.len() + 1).sum();
-        Ok(Fill { items_max: items.div_ceil(now as usize).max(ITEMS_MIN), free_space })
-    }
-
-    fn pack_into(
-        &self,
-        packer: &mut Packer,
-        fill: Fill,
-        target: &mut impl PageTarget,
-    ) -> Result<Vec<u64>> {
-        let first = self.pieces.first().expect("a page has a list");
-        packer.seek(first.vertex, fill);
-        for piece in &self.pieces {
-            let entries = if piece.is_changed { &self.changed.entries } else { &self.entries };
-            let entries = &entries[piece.at.clone()];
-            let part = piece.skip..piece.skip + entries.len() as u64;
-            packer.begin_piece(piece.degree, part, target)?;
-            packer.extend(entries, target)?;
-            packer.end_piece();
-        }
-        packer.take_index(target)
-    }
-}
-
-/// The fewest lists and entries of a page after a split.
-const ITEMS_MIN: usize = 64;
-
-/// Counts pages and keeps none of them.
-struct PageCount(Buffer, u64);
-
-impl PageTarget for PageCount {
-    fn page_bytes(&self) -> usize {
-        self.0.len()
-    }
-
-    fn page(&mut self) -> &mut [u8] {
-        &mut self.0
-    }
-
-    fn seal(&mut self, _: PageHeader) -> Result<()> {
-        self.1 += 1;
-        Ok(())
     }
 }

@@ -9,8 +9,10 @@
 //! - `apply`: a batch from its check to its commit
 //! - `copies`: the copies of an entry where edges repeat
 //! - `ahead`: pages that are read while those before them are rewritten
+//! - `answers`: what became of each change
 //! - `edits`: the changes as they concern single lists; `edited`: the lists that they make
-//! - `lists`: pages of lists, packed anew
+//! - `lists`: pages of lists, packed anew; `group_lists`: those that are packed together
+//! - `in_order`: work on groups of pages on several threads
 //! - `place`: finds the places of the changes of a batch, for a run
 //! - `spill`: writes the changes of the log, or of a batch, as a delta run
 //! - `sections`: the page index and the lengths of lists
@@ -21,10 +23,13 @@
 //! - `weights`: the weights of lists that change, and where they lie
 
 mod ahead;
+mod answers;
 mod apply;
 mod copies;
 mod edited;
 mod edits;
+mod group_lists;
+mod in_order;
 mod lists;
 pub(crate) mod moved;
 mod place;

@@ -7,7 +7,8 @@ use std::ops::Range;
 use cenote_pool::Handle;
 
 use super::Answer;
-use super::ahead::{Ahead, Group, Windows};
+use super::ahead::{Ahead, Group};
+use super::answers::Answers;
 use super::edits::Edit;
 use super::lists::{Lists, PagesWithDelta};
 use crate::VertexId;
@@ -29,19 +30,26 @@ pub(super) struct Placed {
     pub pages_read: u64,
 }
 
-/// One pass.
+/// What a batch changes in the lists of a group.
+#[derive(Debug, Default)]
+struct PlacedGroup {
+    edits: Vec<PlacedEdit>,
+    longest: Option<(u64, VertexId)>,
+    answers: Answers,
+    /// The pages that were read, and their entries without the edits.
+    entries: Vec<(u64, i64)>,
+    /// Whether a part of a long list would keep no entry.
+    empties_part: bool,
+}
+
+/// Finds the places of the edits of a group.
 struct Pass<'a> {
     lists: &'a Lists<'a>,
     handle: &'a Handle,
-    decoded: Decoded,
-    answers: &'a mut [Answer],
-    placed: Placed,
+    decoded: &'a mut Decoded,
+    placed: PlacedGroup,
     /// The longest list before the batch.
     longest_before: (u64, VertexId),
-    /// The pages that were read, and their entries without the edits.
-    entries: Vec<(u64, i64)>,
-    /// Whether each part of a long list keeps an entry.
-    keeps_parts: bool,
 }
 
 impl Lists<'_> {
@@ -52,42 +60,37 @@ impl Lists<'_> {
         let (graph, adjacency) = (self.graph, self.adjacency);
         let ahead = Ahead { graph, adjacency, column: None, groups: &groups };
         let superblock = graph.superblock();
-        let longest = (superblock.degree_max, superblock.degree_max_vertex);
+        let longest_before = (superblock.degree_max, superblock.degree_max_vertex);
         let edits = Vec::with_capacity(self.edits.len());
-        let handle = graph.handle()?;
-        let mut pass = Pass {
-            lists: self,
-            handle: &handle,
-            decoded: Decoded::new(),
-            answers,
-            placed: Placed { edits, longest: Some(longest), pages_read: 0 },
-            longest_before: longest,
-            entries: Vec::new(),
-            keeps_parts: true,
+        let mut placed = Placed { edits, longest: Some(longest_before), pages_read: 0 };
+        let mut entries = Vec::new();
+        let pages = groups.iter().map(|group| group.pages.end - group.pages.start).sum();
+        draft.expect_pages(pages);
+        let find = |decoded: &mut Decoded, handle: &Handle, group: &Group| {
+            let own = PlacedGroup { longest: Some(longest_before), ..PlacedGroup::default() };
+            let mut pass = Pass { lists: self, handle, decoded, placed: own, longest_before };
+            pass.group(group)?;
+            Ok(pass.placed)
         };
-        draft.expect_pages(groups.iter().map(|group| group.pages.end - group.pages.start).sum());
-        std::thread::scope(|scope| pass.groups(draft, ahead.begin(scope)?))?;
-        Ok(pass.has_room().then_some(pass.placed))
+        let mut empties_part = false;
+        let begin = || Ok(Decoded::new());
+        ahead.in_order(draft.threads_for(pages), begin, find, |group, own| {
+            let pages = group.pages.end - group.pages.start;
+            placed.pages_read += pages;
+            placed.edits.extend_from_slice(&own.edits);
+            let both = placed.longest.zip(own.longest);
+            placed.longest = both.map(|(longest, own)| longer(longest, own));
+            own.answers.copy_to(answers);
+            entries.extend_from_slice(&own.entries);
+            empties_part |= own.empties_part;
+            draft.advance(pages)
+        })?;
+        let is_whole = !empties_part && has_room(&mut entries, &placed.edits);
+        Ok(is_whole.then_some(placed))
     }
 }
 
 impl Pass<'_> {
-    fn groups(&mut self, draft: &mut Draft<'_>, mut ahead: Windows<'_>) -> Result<()> {
-        let mut loaded = 0;
-        for (i, group) in ahead.groups.iter().enumerate() {
-            if i == loaded {
-                loaded = ahead.next(self.handle, loaded)?;
-            }
-            self.placed.pages_read += group.pages.end - group.pages.start;
-            self.group(group)?;
-            draft.advance(group.pages.end - group.pages.start)?;
-            if !self.keeps_parts {
-                break;
-            }
-        }
-        Ok(())
-    }
-
     fn group(&mut self, group: &Group) -> Result<()> {
         let lists = self.lists;
         let all = &lists.edits[group.edits.clone()];
@@ -166,7 +169,7 @@ impl Pass<'_> {
                 degree = list.degree;
                 whole += net;
                 // A part without an entry could not be told from its beginning.
-                pass.keeps_parts &= list.targets.len() as i64 + net > 0;
+                pass.placed.empties_part |= list.targets.len() as i64 + net <= 0;
             })?;
         }
         self.follow_longest(owner[0], degree, whole);
@@ -182,14 +185,14 @@ impl Pass<'_> {
     ) -> Result<()> {
         let Lists { graph, adjacency, .. } = *self.lists;
         let bytes = graph.pages.pin(self.handle, adjacency.first_page() + page)?;
-        let mut decoded = std::mem::take(&mut self.decoded);
-        if self.entries.last().is_none_or(|(last, _)| *last != page) {
+        let mut decoded = std::mem::take(self.decoded);
+        if self.placed.entries.last().is_none_or(|(last, _)| *last != page) {
             let stored = i64::from(PageHeader::read(&bytes).entries);
-            self.entries.push((page, stored + adjacency.page_net(page, &mut decoded)?));
+            self.placed.entries.push((page, stored + adjacency.page_net(page, &mut decoded)?));
         }
         adjacency
             .reparse_lists(page, &bytes, owners, &mut decoded, &mut |list| take(self, list))?;
-        self.decoded = decoded;
+        *self.decoded = decoded;
         Ok(())
     }
 
@@ -202,7 +205,7 @@ impl Pass<'_> {
             rest = &rest[rest.partition_point(|entry| *entry < other)..];
             let was_there = rest.first() == Some(&other);
             let (is_there, _) =
-                self.lists.changes.settle(of_entry, (was_there, None), self.answers);
+                self.lists.changes.settle(of_entry, (was_there, None), &mut self.placed.answers);
             if is_there != was_there {
                 let edit = PlacedEdit::new(list.vertex, other, page, is_there);
                 net += edit.net();
@@ -221,17 +224,16 @@ impl Pass<'_> {
         *longest =
             longest.map(|longest| longer(longest, (degree.saturating_add_signed(net), vertex)));
     }
+}
 
-    /// Whether all pages can be read with their edits.
-    fn has_room(&mut self) -> bool {
-        self.entries.sort_unstable();
-        let mut entries = self.entries.iter();
-        let fits = |of_page: &[PlacedEdit]| {
-            let page = of_page[0].page();
-            let (_, stored) = entries.find(|(read, _)| *read == page).expect("it was read");
-            stored + of_page.iter().map(PlacedEdit::net).sum::<i64>() <= PAGE_ENTRIES_MAX as i64
-        };
-        let mut pages = self.placed.edits.chunk_by(|a, b| a.page() == b.page());
-        self.keeps_parts && pages.all(fits)
-    }
+/// Whether all pages, of so many entries each without the edits, can be read with them.
+fn has_room(entries: &mut [(u64, i64)], edits: &[PlacedEdit]) -> bool {
+    entries.sort_unstable();
+    let mut entries = entries.iter();
+    let fits = |of_page: &[PlacedEdit]| {
+        let page = of_page[0].page();
+        let (_, stored) = entries.find(|(read, _)| *read == page).expect("it was read");
+        stored + of_page.iter().map(PlacedEdit::net).sum::<i64>() <= PAGE_ENTRIES_MAX as i64
+    };
+    edits.chunk_by(|a, b| a.page() == b.page()).all(fits)
 }

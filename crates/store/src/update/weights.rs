@@ -46,6 +46,39 @@ pub(super) struct ColumnEdit<'a> {
     is_changed: bool,
 }
 
+/// The weights of lists, as they are before they change.
+pub(super) struct ColumnOf<'a> {
+    pub graph: &'a Graph,
+    pub adjacency: &'a Adjacency,
+    pub column: &'a WeightColumn,
+}
+
+impl ColumnOf<'_> {
+    /// Appends the weights of a page of lists, which has so many entries, as ordered bits.
+    pub fn read(
+        &self,
+        handle: &Handle,
+        page: u64,
+        entries: usize,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        let addresses = self.column.addresses_of(page);
+        equal("number of weights of a page", addresses.end - addresses.start, entries as u64)
+            .map_err(|fault| self.adjacency.fault(page, fault))?;
+        let per_page = self.column.per_page() as u64;
+        for page in self.column.pages_of(addresses.clone()) {
+            let bytes = self.graph.pages.pin(handle, self.column.first_page() + page)?;
+            let weights = self.column.reparse(page, &bytes);
+            let first = page * per_page;
+            let from = addresses.start.max(first) - first;
+            let to = addresses.end.min(first + weights.len() as u64) - first;
+            let weights = weights.slice(from as usize..to as usize);
+            weights.for_each_ordered(self.column.kind(), |bits| out.push(bits));
+        }
+        Ok(())
+    }
+}
+
 /// A column that is written anew.
 struct Whole<'a> {
     stream: WeightStream<'a>,
@@ -100,24 +133,6 @@ impl<'a> ColumnEdit<'a> {
             edit.whole = Some(Whole { stream, next: 0, words, tally });
         }
         Ok(Some(edit))
-    }
-
-    /// Appends the weights of a page of lists, which has so many entries, as ordered bits.
-    pub fn read(&self, page: u64, entries: usize, out: &mut Vec<u64>) -> Result<()> {
-        let addresses = self.column.addresses_of(page);
-        equal("number of weights of a page", addresses.end - addresses.start, entries as u64)
-            .map_err(|fault| self.adjacency.fault(page, fault))?;
-        let per_page = self.column.per_page() as u64;
-        for page in self.column.pages_of(addresses.clone()) {
-            let bytes = self.graph.pages.pin(&self.handle, self.column.first_page() + page)?;
-            let weights = self.column.reparse(page, &bytes);
-            let first = page * per_page;
-            let from = addresses.start.max(first) - first;
-            let to = addresses.end.min(first + weights.len() as u64) - first;
-            let weights = weights.slice(from as usize..to as usize);
-            weights.for_each_ordered(self.column.kind(), |bits| out.push(bits));
-        }
-        Ok(())
     }
 
     /// Follows the weights of entries, before and after, in the superblock's summary.

@@ -21,6 +21,7 @@ mod roundtrip;
 mod runs;
 mod sections;
 mod snapshots;
+mod threads;
 mod update_weights;
 mod updates;
 mod values;
