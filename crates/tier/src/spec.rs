@@ -46,7 +46,7 @@ impl TierSpec {
     }
 
     /// A drive, for requests of so many bytes. The time of a request is that of one alone, or that
-    /// at concurrency k if it is longer: a drive limited by its rate answers the first requests fast.
+    /// at concurrency k if it is longer: a drive limited by its rate answers the first ones fast.
     pub fn of_model(model: &DeviceModel, bytes: u64) -> Result<Self> {
         let size = model.at(bytes);
         let us = |op| size.us_qd1(op).max(f64::from(size.k(op)) * 1e6 / size.iops_max(op));

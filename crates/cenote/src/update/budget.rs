@@ -1,10 +1,29 @@
 //! The memory of a batch, and errors where it is not enough.
 
-use cenote_store::{StoreError, WriteLimits};
+use cenote_store::{Batch, StoreError, WriteLimits};
 
-use super::{LOG_SHARE, PAGES_SHARE, RUNS_SHARE, Update, held_bytes};
+use super::Update;
+use super::beside::BESIDE_SHARE;
 use crate::error::{Error, Result};
 use crate::memory::size;
+
+/// Of the memory, the log's changes take at most `1 / LOG_SHARE`.
+const LOG_SHARE: u64 = 4;
+
+/// Of the memory, delta runs that are kept take at most `1 / RUNS_SHARE`.
+const RUNS_SHARE: u64 = 8;
+
+/// Of the memory, pages of lists that are kept take at most `1 / PAGES_SHARE`.
+const PAGES_SHARE: u64 = 8;
+
+/// Pages in memory during a commit, beside those that it reads.
+const COMMIT_PAGES: u64 = 1 << 10;
+
+/// Memory for an entry of a list that changes.
+const LIST_ENTRY_BYTES: u64 = 8;
+
+/// And where it has a weight and may be one of many copies, which change together.
+const COPY_BYTES: u64 = 56;
 
 /// Memory for an edge that is deleted with a vertex: as it is found, as a change with its answer,
 /// and as the lists of both ends have it, sorted.
@@ -13,8 +32,23 @@ const DELETED_EDGE_BYTES: u64 = 128;
 /// And for its weight.
 const DELETED_WEIGHT_BYTES: u64 = 32;
 
-// The shares of what grows with the memory are half of it.
-const _: () = assert!(8 / LOG_SHARE + 8 / PAGES_SHARE + 8 / RUNS_SHARE <= 4);
+// The shares of what grows with the memory are less than all of it.
+const _: () = assert!(8 / LOG_SHARE + 8 / PAGES_SHARE + 8 / RUNS_SHARE + 8 / BESIDE_SHARE < 8);
+
+/// Whether runs are merged beside commits with so much memory, where that takes so many bytes;
+/// else commits wait for merges.
+pub(super) fn is_beside(beside_bytes: u64, memory_bytes: u64) -> bool {
+    beside_bytes <= memory_bytes / BESIDE_SHARE
+}
+
+/// Limits of a writer with so much memory.
+pub(super) fn limits_of(memory_bytes: u64) -> WriteLimits {
+    let logged = usize::try_from(memory_bytes / LOG_SHARE / WriteLimits::CHANGE_BYTES as u64);
+    let limits = WriteLimits::default();
+    let changes = logged.unwrap_or(usize::MAX).min(limits.changes);
+    let limits = limits.changes(changes).run_bytes(memory_bytes / RUNS_SHARE);
+    limits.page_bytes(memory_bytes / PAGES_SHARE)
+}
 
 impl Update {
     /// The memory budget, in bytes.
@@ -22,34 +56,73 @@ impl Update {
         self.memory_bytes
     }
 
-    /// Counts the memory that the graph holds now.
+    /// Counts the memory that the graph holds now, besides the changes of the next commit.
     pub(super) fn count_memory(&mut self) -> Result<()> {
-        self.held_bytes = held_bytes(&self.store, self.is_beside)?;
-        self.kept_bytes = self.store.kept_bytes()?;
+        let (store, superblock) = (&self.store, self.store.superblock());
+        let pages = COMMIT_PAGES * u64::from(superblock.page_bytes);
+        let copies = superblock.weights.is_some() && superblock.duplicates_kept;
+        let copy_bytes = if copies { COPY_BYTES } else { 0 };
+        let list = superblock.degree_max * (LIST_ENTRY_BYTES + copy_bytes);
+        self.beside_bytes = store.beside_bytes()?;
+        let beside = if self.is_beside { self.beside_bytes } else { 0 };
+        // What is kept grows with the graph, up to its limits.
+        let kept = store.kept_bytes()?;
+        let own = store.memory_bytes()?.saturating_sub(kept);
+        let kept = kept.max(self.kept_max(self.memory_bytes));
+        self.held_bytes = own + kept + pages + list + beside;
         Ok(())
+    }
+
+    /// Bytes that are held with so much memory, besides what is needed with any.
+    fn optional_bytes(&self, memory_bytes: u64) -> u64 {
+        let is_beside = self.may_be_beside && is_beside(self.beside_bytes, memory_bytes);
+        let beside = if is_beside { self.beside_bytes } else { 0 };
+        self.log_bytes(memory_bytes) + self.kept_max(memory_bytes) + beside
+    }
+
+    /// Most bytes of pages and delta runs that are kept with so much memory.
+    fn kept_max(&self, memory_bytes: u64) -> u64 {
+        limits_of(memory_bytes).kept_bytes_max(self.page_bytes as usize)
+    }
+
+    /// Bytes that are reserved for changes of the log with so much memory.
+    fn log_bytes(&self, memory_bytes: u64) -> u64 {
+        let is_logged = self.store.superblock().logs_edges();
+        let changes = if is_logged { limits_of(memory_bytes).changes } else { 0 };
+        (changes * WriteLimits::CHANGE_BYTES) as u64
     }
 
     /// The error of a batch that does not fit.
     pub(super) fn too_many(&self) -> Error {
-        let (changes, held) = (self.changes.bytes_with(0), self.held_bytes);
-        let own = held - self.log_bytes - self.kept_bytes;
-        let own = own.saturating_add(changes.saturating_mul(2));
+        let what = format!("a batch of more than {} changes", self.len());
+        self.too_large(what, self.changes.bytes_with(0).saturating_mul(2), "the changes")
+    }
+
+    /// The error of a batch whose new vertices do not fit, beside the changes: some of them are
+    /// those of `batch`.
+    pub(super) fn too_many_new(&self, batch: &Batch) -> Error {
+        let what = format!("a batch with more than {} new vertices", batch.new_ids.len());
+        // Each change may have two.
+        let bytes = self.changes.bytes_of(self.len(), 2 * self.len());
+        self.too_large(what, bytes, "the changes and their new vertices")
+    }
+
+    fn too_large(&self, what: String, changes: u64, of_what: &str) -> Error {
+        let held = self.held_bytes;
+        let optional = self.optional_bytes(self.memory_bytes);
+        let own = held.saturating_sub(optional).saturating_add(changes);
         // Page table and indexes grow with the graph.
         let own = own.saturating_add(own / 8);
-        // With more memory the log may have more changes, up to its limit, and more is kept, up to
-        // all pages: together half of the memory.
-        let log_max = match self.store.superblock().logs_edges() {
-            true => (WriteLimits::default().changes * WriteLimits::CHANGE_BYTES) as u64,
-            false => 0,
-        };
-        let most = log_max.saturating_add(self.kept_max);
-        let needed = own.saturating_add(own.min(most));
+        let (mut needed, mut before) = (own, 0);
+        while needed > before {
+            (needed, before) = (own.saturating_add(self.optional_bytes(needed)), needed);
+        }
         Error::MemoryBudget {
-            what: format!("a batch of more than {} changes", self.len()),
+            what,
             given: self.memory_bytes,
             needed,
             suggested: needed.div_ceil(1 << 20),
-            breakdown: format!("{} of the graph, {} of the changes", size(held), size(changes)),
+            breakdown: format!("{} of the graph, {} of {of_what}", size(held), size(changes)),
         }
     }
 

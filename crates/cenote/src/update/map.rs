@@ -1,32 +1,50 @@
 //! Maps the ids of a batch to vertices, and numbers the new ones.
 
-use cenote_store::{Batch, Change, IdRef, Op, Store, VertexId};
+use cenote_store::{Batch, Change, IdRef, Op, Store, StoreError, VertexId};
 
 use super::changes::Changes;
 use super::report::ChangeAnswer;
 use crate::error::{Error, Result};
 
+/// Ids that are looked up at a time.
+const IDS: usize = 1 << 16;
+
 /// A batch by vertices.
 #[derive(Debug)]
 pub(super) struct Mapped {
     pub batch: Batch,
-    /// The answers of changes that the batch does not have: that concern unknown vertices, or add
-    /// new ones.
+    /// The first so many changes are those of the batch.
+    pub changes: usize,
+    /// For each of them the answer, if the batch does not have it: of those that concern unknown
+    /// vertices, or add new ones.
     pub answers: Vec<Option<ChangeAnswer>>,
 }
 
-/// Maps the changes. An id becomes a vertex when it is added, or with the first edge that is.
-pub(super) fn map(changes: &Changes, store: &Store, file: &str) -> Result<Mapped> {
-    let (distinct, places) = changes.distinct();
-    let mut vertices = store.vertices_of(&distinct)?;
+/// Maps the first changes, as many as have room with their new ids. An id becomes a vertex when it
+/// is added, or with the first edge that is.
+pub(super) fn map(
+    changes: &Changes,
+    store: &Store,
+    file: &str,
+    has_room: impl Fn(usize, usize) -> bool,
+) -> Result<Mapped> {
+    let mut vertices = Vec::new();
+    let places = changes.for_distinct(IDS, &mut |ids| {
+        vertices.extend(store.vertices_of(ids)?);
+        Ok::<(), StoreError>(())
+    })?;
     let before = store.vertices();
     let mut batch = Batch { changes: Vec::with_capacity(changes.len()), ..Batch::default() };
     let mut answers = Vec::with_capacity(changes.len());
     let mut values = changes.values().iter();
-    let places = places.as_chunks().0;
-    for (at, ((op, pair), &places)) in changes.iter().zip(places).enumerate() {
-        let value = if op == Op::SetValue { values.next() } else { None };
+    for (at, ((op, pair), places)) in changes.iter().zip(places.as_chunks().0).enumerate() {
+        let places: [usize; 2] = places.map(|place| place as usize);
         let is_added = matches!(op, Op::Add | Op::AddVertex);
+        let unknown = places.iter().filter(|place| is_added && vertices[**place].is_none());
+        if !has_room(at + 1, batch.new_ids.len() + unknown.count()) {
+            break;
+        }
+        let value = if op == Op::SetValue { values.next() } else { None };
         let mut is_new = false;
         for (id, place) in pair.into_iter().zip(places) {
             if is_added && vertices[place].is_none() {
@@ -50,7 +68,7 @@ pub(super) fn map(changes: &Changes, store: &Store, file: &str) -> Result<Mapped
             _ => Some(ChangeAnswer::UnknownVertex),
         });
     }
-    Ok(Mapped { batch, answers })
+    Ok(Mapped { batch, changes: answers.len(), answers })
 }
 
 fn full(file: &str, id: IdRef<'_>) -> Error {

@@ -28,9 +28,10 @@ use cenote_device::profile::Profile;
 use cenote_device::{Device, DeviceError};
 pub use cenote_store::UpdateProgress;
 use cenote_store::superblock::IdKind;
-use cenote_store::{IdRef, Op, Store, StoreError, ValueType, Weight, WeightType, WriteLimits};
+use cenote_store::{IdRef, Op, Store, StoreError, ValueType, Weight, WeightType};
 
-use self::beside::{BESIDE_PERCENT, BESIDE_SHARE, MergeThread};
+use self::beside::{BESIDE_PERCENT, MergeThread};
+use self::budget::{is_beside, limits_of};
 use self::changes::Changes;
 use self::map::Mapped;
 pub use self::report::{ChangeAnswer, UpdateReport};
@@ -45,24 +46,6 @@ use crate::tiers::status;
 
 /// Memory if none is given.
 const MEMORY_BYTES: u64 = 1 << 30;
-
-/// Pages in memory during a commit, beside those that it reads.
-const COMMIT_PAGES: u64 = 1 << 10;
-
-/// Of the memory, the log's changes take at most `1 / LOG_SHARE`.
-const LOG_SHARE: u64 = 4;
-
-/// Of the memory, delta runs that are kept take at most `1 / RUNS_SHARE`.
-const RUNS_SHARE: u64 = 8;
-
-/// Of the memory, pages of lists that are kept take at most `1 / PAGES_SHARE`.
-const PAGES_SHARE: u64 = 8;
-
-/// Memory for an entry of a list that changes.
-const LIST_ENTRY_BYTES: u64 = 8;
-
-/// And where it has a weight and may be one of many copies, which change together.
-const COPY_BYTES: u64 = 56;
 
 /// The most bytes of a string id, as in an import.
 const NAME_BYTES_MAX: usize = 65_535;
@@ -145,7 +128,7 @@ impl UpdateOptions {
         };
         let readers = Readers { lock: Arc::clone(&lock), file: device.name() };
         let store = Store::open_shared(Arc::clone(&device), move || readers.oldest())?;
-        let (store, changes, is_beside) = self.with_limits(store, &device, memory_bytes)?;
+        let (store, may_be_beside, is_beside) = self.with_limits(store, &device, memory_bytes)?;
         let superblock = store.superblock();
         lock.name_process();
         if let (Some(found), Some(wanted)) = (superblock.value_type, self.values)
@@ -158,7 +141,7 @@ impl UpdateOptions {
         let kind = superblock.ids;
         let cut = store.cut_flush_fault();
         let cut = cut.map(|fault| Warning::CutLog { fault: fault.to_string() });
-        let update = Update {
+        let mut update = Update {
             warnings: cut.into_iter().collect(),
             path: path.to_owned(),
             changes: Changes::new(kind, superblock.weights.is_some()),
@@ -168,13 +151,9 @@ impl UpdateOptions {
             directed: superblock.directed,
             page_bytes: superblock.page_bytes,
             memory_bytes,
-            held_bytes: held_bytes(&store, is_beside)?,
-            kept_bytes: store.kept_bytes()?,
-            kept_max: superblock.file_bytes().saturating_mul(2),
-            log_bytes: match superblock.logs_edges() {
-                true => (changes * WriteLimits::CHANGE_BYTES) as u64,
-                false => 0,
-            },
+            held_bytes: 0,
+            beside_bytes: 0,
+            may_be_beside,
             beside: None,
             is_beside,
             watch: UpdateWatch::default(),
@@ -182,34 +161,29 @@ impl UpdateOptions {
             store: Arc::new(store),
             lock,
         };
+        update.count_memory()?;
         if !update.has_room([IdRef::Integer(0); 2]) {
             return Err(update.too_many());
         }
         Ok(update)
     }
 
-    /// A store with limits for a memory budget, most changes of its log, and whether runs are
-    /// merged beside commits.
+    /// A store with limits for a memory budget, and whether runs may be merged beside commits, and
+    /// are.
     fn with_limits(
         &self,
         store: Store,
         device: &Arc<dyn Device>,
         memory_bytes: u64,
-    ) -> Result<(Store, usize, bool)> {
-        let logged = usize::try_from(memory_bytes / LOG_SHARE / WriteLimits::CHANGE_BYTES as u64);
-        let limits = WriteLimits::default();
-        let changes = logged.unwrap_or(usize::MAX).min(limits.changes);
-        let limits = limits.changes(changes).run_bytes(memory_bytes / RUNS_SHARE);
-        let limits = limits.page_bytes(memory_bytes / PAGES_SHARE).synced(self.is_synced);
+    ) -> Result<(Store, bool, bool)> {
+        let limits = limits_of(memory_bytes).synced(self.is_synced);
         let store = store.with_limits(limits);
-        // Else commits wait for merges. Tiers may have no room for the pages that it reserves.
-        let is_beside = TieredGraph::of_device(device.as_ref()).is_none()
-            && store.superblock().has_plain_edges()
-            && store.beside_bytes()? <= memory_bytes / BESIDE_SHARE;
-        match is_beside {
-            true => Ok((store.with_limits(limits.beside_percent(BESIDE_PERCENT)), changes, true)),
-            false => Ok((store, changes, false)),
-        }
+        // Tiers may have no room for the pages that it reserves.
+        let may_be_beside = TieredGraph::of_device(device.as_ref()).is_none()
+            && store.superblock().has_plain_edges();
+        let is_beside = may_be_beside && is_beside(store.beside_bytes()?, memory_bytes);
+        let percent = if is_beside { BESIDE_PERCENT } else { limits.beside_percent };
+        Ok((store.with_limits(limits.beside_percent(percent)), may_be_beside, is_beside))
     }
 
     /// The device of a graph whose writer's lock the caller has.
@@ -289,14 +263,13 @@ pub struct Update {
     directed: bool,
     page_bytes: u32,
     memory_bytes: u64,
-    /// Memory of the device, of the graph's indexes and ids, and of the log's changes.
+    /// Whether they are with more memory.
+    may_be_beside: bool,
+    /// Memory for that.
+    beside_bytes: u64,
+    /// Memory of the device, of the graph's indexes and ids, and what is reserved for changes of
+    /// the log and for pages and delta runs that are kept.
     held_bytes: u64,
-    /// Of these, pages and delta runs that are kept because there is memory for them.
-    kept_bytes: u64,
-    /// More than all of them take.
-    kept_max: u64,
-    /// Of that, what is reserved for changes of the log.
-    log_bytes: u64,
     device: Arc<dyn Device>,
     store: Arc<Store>,
     lock: Arc<WriterLock>,
@@ -537,15 +510,35 @@ impl Update {
     /// [`UpdateOptions::synced`] says otherwise. The next changes are those of another commit.
     ///
     /// # Errors
-    /// [`Error::Locked`] if an import has replaced the graph, [`Error::MemoryBudget`] if the edges
-    /// of deleted vertices do not fit the memory, and errors of reading and writing. After a failed
-    /// write every further commit is refused: open the graph again.
+    /// [`Error::Locked`] if an import has replaced the graph, [`Error::MemoryBudget`] if the new
+    /// vertices of the batch or the edges of deleted ones do not fit the memory, and errors of
+    /// reading and writing. After a failed write every further commit is refused: open the graph
+    /// again.
     pub fn commit(&mut self) -> Result<UpdateReport> {
+        self.commit_some(true)
+    }
+
+    /// As [`Update::commit`], but if the new vertices do not fit the memory only of the first
+    /// changes, as many as do. The others stay for the next commit: see [`Update::len`].
+    ///
+    /// # Errors
+    /// As [`Update::commit`]; [`Error::MemoryBudget`] if not even the first change fits.
+    pub fn commit_what_fits(&mut self) -> Result<UpdateReport> {
+        self.commit_some(false)
+    }
+
+    fn commit_some(&mut self, is_whole: bool) -> Result<UpdateReport> {
         self.begin()?;
         let file = self.path.display().to_string();
-        let Mapped { mut batch, answers: known } = map::map(&self.changes, &self.store, &file)?;
+        let room = self.memory_bytes.saturating_sub(self.held_bytes);
+        let has_room = |changes, new_ids| self.changes.bytes_of(changes, new_ids) <= room;
+        let mapped = map::map(&self.changes, &self.store, &file, has_room)?;
+        let Mapped { mut batch, changes, answers: known } = mapped;
+        if changes < self.changes.len() && (is_whole || changes == 0) {
+            return Err(self.too_many_new(&batch));
+        }
         let new_vertices = batch.new_ids.len() as u64;
-        let free_bytes = self.memory_bytes.saturating_sub(self.batch_bytes());
+        let free_bytes = room - self.changes.bytes_of(changes, batch.new_ids.len());
         batch.deleted_edges_max = Some(free_bytes / self.deleted_edge_bytes());
         let mut report = UpdateReport { epoch: self.store.epoch(), ..UpdateReport::default() };
         let mut answers = Vec::new();
@@ -559,12 +552,12 @@ impl Update {
             answers = done.answers;
         }
         let mut answers = answers.into_iter();
-        report.answers.reserve_exact(self.changes.len());
+        report.answers.reserve_exact(changes);
         for ((op, _), known) in self.changes.iter().zip(known) {
             let answer = known.or_else(|| answers.next().map(ChangeAnswer::from));
             report.push(op, answer.expect("the store answers each change"));
         }
-        self.changes.clear();
+        self.changes.remove_first(changes);
         self.count_memory()?;
         Ok(report)
     }
@@ -578,17 +571,6 @@ impl Update {
     pub fn logged(&self) -> u64 {
         self.store.logged_changes()
     }
-}
-
-/// The memory of a graph that is open for changes, besides those of the next commit.
-fn held_bytes(store: &Store, is_beside: bool) -> Result<u64> {
-    let superblock = store.superblock();
-    let pages = COMMIT_PAGES * u64::from(superblock.page_bytes);
-    let copies = superblock.weights.is_some() && superblock.duplicates_kept;
-    let copy_bytes = if copies { COPY_BYTES } else { 0 };
-    let list = superblock.degree_max * (LIST_ENTRY_BYTES + copy_bytes);
-    let beside = if is_beside { store.beside_bytes()? } else { 0 };
-    Ok(store.memory_bytes()? + pages + list + beside)
 }
 
 fn text_bytes(pair: [IdRef<'_>; 2]) -> usize {

@@ -227,18 +227,18 @@ fn names_are_names_in_every_file() {
 #[test]
 fn more_than_the_memory_holds_takes_several_commits() {
     let bench = imported("1 2\n", "");
-    let edges: String = (0..40_000).map(|i| format!("{} {}\n", i % 977, i % 499 + 1)).collect();
+    let edges: String = (0..160_000).map(|i| format!("{} {}\n", i % 977, i % 499 + 1)).collect();
     std::fs::write(bench.path("all.txt"), &edges).unwrap();
-    let printed = parse(&bench.succeed("update g.cenote --add all.txt --memory 22MiB --json"));
+    let printed = parse(&bench.succeed("update g.cenote --add all.txt --memory 28MiB --json"));
     assert!(printed["commits"].as_u64().unwrap() > 1, "{printed}");
     let answers = ["added", "present", "self_loops"].map(|field| printed[field].as_u64().unwrap());
-    assert_eq!(answers.iter().sum::<u64>(), 40_000, "{printed}");
+    assert_eq!(answers.iter().sum::<u64>(), 160_000, "{printed}");
     assert!(printed["peak_rss_bytes"].as_u64().unwrap() < 34 << 20, "{printed}");
     bench.succeed("check g.cenote");
     std::fs::write(bench.path("bad.txt"), format!("{edges}oops\n")).unwrap();
-    let error = bench.fail("update g.cenote --delete bad.txt --memory 22MiB");
+    let error = bench.fail("update g.cenote --delete bad.txt --memory 28MiB");
     assert!(error.contains("after ") && error.contains(" commits with the first "), "{error}");
-    assert!(error.contains("bad.txt: line 40001"), "{error}");
+    assert!(error.contains("bad.txt: line 160001"), "{error}");
     bench.succeed("check g.cenote");
     // What a budget that is too small asks for suffices.
     let error = bench.fail("update g.cenote --delete all.txt --memory 8MiB");

@@ -1,7 +1,12 @@
 //! Many ids of one kind, in little memory.
 
+use std::thread::Builder;
+
 use super::IdRef;
 use crate::superblock::IdKind;
+
+/// Fewer ids are sorted by one thread.
+const HALVES_MIN: usize = 1 << 14;
 
 /// Ids of one kind, by position.
 #[derive(Clone, Debug)]
@@ -108,11 +113,34 @@ impl IdColumn {
         }
     }
 
-    /// The ids, each once, ascending, and the place of each position among them.
-    pub fn distinct(&self) -> (Vec<IdRef<'_>>, Vec<usize>) {
+    /// Calls `find` with the ids, each once, ascending, so many at a time at most. Returns the place
+    /// of each position among them. There are at most 2^32 positions.
+    ///
+    /// # Errors
+    /// The first one of `find`.
+    pub fn for_distinct<E>(
+        &self,
+        most: usize,
+        find: &mut dyn FnMut(&[IdRef<'_>]) -> Result<(), E>,
+    ) -> Result<Vec<u32>, E> {
         match self {
-            Self::Integers(integers) => distinct(integers.iter().copied(), IdRef::Integer),
-            Self::Strings { .. } => distinct(self.iter(), |id| id),
+            Self::Integers(integers) => {
+                for_distinct(integers.iter().copied(), IdRef::Integer, most, find)
+            }
+            Self::Strings { .. } => for_distinct(self.iter(), |id| id, most, find),
+        }
+    }
+
+    /// Removes the ids of the first positions.
+    pub fn remove_first(&mut self, count: usize) {
+        match self {
+            Self::Integers(integers) => drop(integers.drain(..count)),
+            Self::Strings { text, ends } => {
+                let bytes = if count == 0 { 0 } else { ends[count - 1] };
+                text.drain(..bytes);
+                ends.drain(..count);
+                ends.iter_mut().for_each(|end| *end -= bytes);
+            }
         }
     }
 
@@ -125,20 +153,52 @@ impl IdColumn {
     }
 }
 
-/// Sorting pairs reads memory in order, where comparing ids by position does not.
-fn distinct<'c, I: Ord + Copy>(
+/// Sorting pairs reads memory in order, where comparing ids by position does not. Two threads sort
+/// a half each.
+fn for_distinct<'c, I: Ord + Copy + Send, E>(
     all: impl ExactSizeIterator<Item = I>,
     id: impl Fn(I) -> IdRef<'c>,
-) -> (Vec<IdRef<'c>>, Vec<usize>) {
+    most: usize,
+    find: &mut dyn FnMut(&[IdRef<'_>]) -> Result<(), E>,
+) -> Result<Vec<u32>, E> {
     let mut places = vec![0; all.len()];
-    let mut sorted: Vec<(I, usize)> = all.zip(0..).collect();
-    sorted.sort_unstable();
-    let mut ids = Vec::new();
-    for same in sorted.chunk_by(|a, b| a.0 == b.0) {
-        same.iter().for_each(|&(_, at)| places[at] = ids.len());
-        ids.push(id(same[0].0));
+    let mut pairs: Vec<(I, u32)> = all.zip(0..).collect();
+    let (mut first, mut second) = sort_halves(&mut pairs);
+    let mut ids: Vec<IdRef<'c>> = Vec::new();
+    let (mut last, mut found) = (None, 0);
+    while !(first.is_empty() && second.is_empty()) {
+        let is_first = second.is_empty() || !first.is_empty() && first[0] < second[0];
+        let rest = if is_first { &mut first } else { &mut second };
+        let (next, at) = rest[0];
+        *rest = &rest[1..];
+        if last != Some(next) {
+            if ids.len() == most {
+                find(&ids)?;
+                found += ids.len();
+                ids.clear();
+            }
+            ids.push(id(next));
+            last = Some(next);
+        }
+        places[at as usize] = (found + ids.len() - 1) as u32;
     }
-    (ids, places)
+    find(&ids)?;
+    Ok(places)
+}
+
+fn sort_halves<T: Ord + Send>(all: &mut [T]) -> (&[T], &[T]) {
+    let middle = if all.len() < HALVES_MIN { 0 } else { all.len() / 2 };
+    let (first, second) = all.split_at_mut(middle);
+    let is_sorted = std::thread::scope(|scope| {
+        let sort = || first.sort_unstable();
+        let spawned = (middle > 0).then(|| Builder::new().spawn_scoped(scope, sort).is_ok());
+        second.sort_unstable();
+        spawned.unwrap_or(false)
+    });
+    if !is_sorted {
+        first.sort_unstable();
+    }
+    (first, second)
 }
 
 fn ascending<I: Ord>(all: impl Iterator<Item = I>) -> Vec<u32> {
@@ -150,6 +210,7 @@ fn ascending<I: Ord>(all: impl Iterator<Item = I>) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Id;
 
     fn column(kind: IdKind, ids: &[IdRef<'_>]) -> IdColumn {
         let mut column = IdColumn::new(kind);
@@ -164,9 +225,22 @@ mod tests {
         for (kind, ids) in [(IdKind::Integers, integers), (IdKind::Strings, strings)] {
             let column = column(kind, &ids);
             assert!(column.iter().eq(ids) && column.len() == 4 && !column.is_empty());
-            let (distinct, places) = column.distinct();
-            assert!(distinct.is_sorted_by(|a, b| a < b) && distinct.len() == 3);
-            assert!(places.iter().map(|place| distinct[*place]).eq(ids));
+            for most in [1, 2, 3, 100] {
+                let mut distinct = Vec::new();
+                let places = column.for_distinct(most, &mut |some| {
+                    assert!(some.len() <= most);
+                    distinct.extend(some.iter().map(|id| id.to_id()));
+                    Ok::<(), ()>(())
+                });
+                assert!(distinct.is_sorted_by(|a, b| a < b) && distinct.len() == 3);
+                let places = places.unwrap();
+                assert!(places.iter().map(|place| distinct[*place as usize].as_ref()).eq(ids));
+            }
+            let mut rest = column.clone();
+            rest.remove_first(0);
+            assert!(rest.iter().eq(ids));
+            rest.remove_first(3);
+            assert!(rest.iter().eq(ids[3..].iter().copied()));
             let ascending = column.ascending();
             assert!(ascending.iter().map(|at| ids[*at as usize]).is_sorted());
             assert_eq!(ascending.len(), 4);
@@ -181,5 +255,22 @@ mod tests {
     #[should_panic(expected = "one kind")]
     fn a_name_among_numbers_is_refused() {
         column(IdKind::Integers, &[IdRef::String("x")]);
+    }
+
+    #[test]
+    fn many_ids_are_sorted_in_halves() {
+        let id = |at: usize| (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50;
+        let mut column = IdColumn::new(IdKind::Integers);
+        (0..2 * HALVES_MIN).for_each(|at| column.push(IdRef::Integer(id(at))));
+        let mut distinct = Vec::new();
+        let places = column.for_distinct(1_000, &mut |some| {
+            distinct.extend(some.iter().map(|id| id.to_id()));
+            Ok::<(), ()>(())
+        });
+        assert!(distinct.is_sorted_by(|a, b| a < b));
+        let found = places.unwrap().into_iter().map(|place| distinct[place as usize].clone());
+        assert!(found.eq((0..2 * HALVES_MIN).map(|at| Id::Integer(id(at)))));
+        let failed = column.for_distinct(1_000, &mut |_| Err("no"));
+        assert_eq!(failed, Err("no"));
     }
 }

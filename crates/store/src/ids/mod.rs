@@ -130,7 +130,12 @@ impl Ids {
     /// Bytes of memory held between calls: the appended ids, and the pages read last, which
     /// [`Graph::memory_bytes`](crate::Graph::memory_bytes) counts too.
     pub fn memory_bytes(&self) -> usize {
-        self.ascending.memory_bytes() + self.tail.as_ref().map_or(0, Tail::memory_bytes)
+        self.ascending.memory_bytes() + self.appended_bytes()
+    }
+
+    /// Of these, the bytes of the appended ids.
+    pub(crate) fn appended_bytes(&self) -> usize {
+        self.tail.as_ref().map_or(0, Tail::memory_bytes)
     }
 
     /// An id in the form of text as an id of the graph's kind; `None` if no vertex can have it.
@@ -166,9 +171,16 @@ impl Ids {
     }
 
     /// The vertices of ids, which ascend, deleted ones too; `None` where the graph has no such id.
-    /// Streams all ids if many are looked up.
+    /// Streams the ids between the first and the last if many of them are looked up.
     pub(crate) fn numbers_of(&self, ids: &[IdRef<'_>]) -> Result<Vec<Option<VertexId>>> {
-        if (ids.len() as u64).saturating_mul(STREAMED_IDS) < self.vertices() {
+        let (Some(&first), Some(&last)) = (ids.first(), ids.last()) else { return Ok(Vec::new()) };
+        let is_few = |among: u64| (ids.len() as u64).saturating_mul(STREAMED_IDS) < among;
+        let all = 0..self.vertices() as VertexId;
+        let ranks = match is_few(self.vertices()) {
+            true => all,
+            false => self.ranks_below(first)?..self.ranks_below(last)?.saturating_add(1),
+        };
+        if is_few((ranks.end - ranks.start).into()) {
             let places = self.ascending.search_all(ids)?;
             let vertex_of = |(id, place): (&IdRef<'_>, _)| match (place, &self.ranks) {
                 (Ok(rank), Some(ranks)) => ranks.vertex_of(rank).map(Some),
@@ -179,7 +191,7 @@ impl Ids {
         }
         let mut vertices = vec![None; ids.len()];
         let mut next = 0;
-        self.for_each_number(0..self.vertices() as VertexId, |vertex, id| {
+        self.for_each_number(ranks, |vertex, id| {
             while next < ids.len() && ids[next] < id {
                 next += 1;
             }
@@ -189,6 +201,12 @@ impl Ids {
             Ok::<(), StoreError>(())
         })?;
         Ok(vertices)
+    }
+
+    /// How many ids are smaller than this one: its rank, if it is there.
+    fn ranks_below(&self, id: IdRef<'_>) -> Result<VertexId> {
+        let (Ok(below) | Err(below)) = self.ascending.search(id)?;
+        Ok(below + self.tail.as_ref().map_or(0, |tail| tail.count_below(id)))
     }
 
     /// The id of a vertex.

@@ -104,6 +104,12 @@ impl Tail {
         Some(self.base + self.sorted[found].at)
     }
 
+    /// How many of them are smaller than an id.
+    pub fn count_below(&self, id: IdRef<'_>) -> VertexId {
+        let is_below = |entry: &Entry| self.ids.get(entry.at as usize) < id;
+        self.sorted.partition_point(is_below) as VertexId
+    }
+
     pub fn rank_of(&self, vertex: VertexId) -> Option<VertexId> {
         let place = *self.place.get(vertex.checked_sub(self.base)? as usize)?;
         Some(self.sorted[place as usize].below + place)

@@ -166,6 +166,14 @@ impl WriteLimits {
     /// the numbers of its lists.
     pub const CHANGE_BYTES: usize = 250;
 
+    /// Bytes of memory for pages, of so many bytes, and delta runs that are kept, once the graph is
+    /// large: [`Store::kept_bytes`] are fewer before, but for a few pages of each run.
+    pub fn kept_bytes_max(&self, page_bytes: usize) -> u64 {
+        let frame_bytes = Pool::frame_bytes(page_bytes);
+        let frames = (self.page_bytes / frame_bytes).max(WINDOWS * WINDOW_PAGES);
+        frames * frame_bytes + self.run_bytes
+    }
+
     /// Bytes of the log of a graph.
     fn bytes_of(&self, graph_bytes: u64) -> u64 {
         (graph_bytes / 4).max(1 << 20).min(self.bytes)
@@ -282,7 +290,8 @@ impl Store {
         for direction in [Direction::Out, Direction::In] {
             graph.load_weights(direction)?;
         }
-        let indexes = graph.memory_bytes() - graph.pages.memory_bytes() + ids.memory_bytes();
+        // Pages are counted below, also those of ids.
+        let indexes = graph.memory_bytes() - graph.pages.memory_bytes() + ids.appended_bytes();
         // Look-ups of the log have pages of their own.
         let frames = self.frames(graph.superblock()) + WINDOWS * WINDOW_PAGES;
         let pages = frames * Pool::frame_bytes(graph.page_bytes());
@@ -294,8 +303,7 @@ impl Store {
         Ok((indexes + snapshots) as u64 + pages + changes)
     }
 
-    /// Bytes of [`Store::memory_bytes`] for pages and delta runs that are kept, which
-    /// [`WriteLimits::page_bytes`] and [`WriteLimits::run_bytes`] limit.
+    /// Bytes of [`Store::memory_bytes`] for pages and delta runs that are kept.
     pub fn kept_bytes(&self) -> Result<u64> {
         let graph = self.base_graph(&mut lock(&self.live))?;
         let pages = self.frames(graph.superblock()) * Pool::frame_bytes(graph.page_bytes());

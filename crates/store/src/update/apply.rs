@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::MutexGuard;
 
 use super::edits::{CHANGES_MAX, Changes, Edit, edits_of};
-use super::lists::Lists;
+use super::one_direction::Lists;
 use super::sections::{write_degrees, write_index};
 use super::values::write_values;
 use super::vertices::{self, write_deleted};

@@ -12,50 +12,20 @@ use cenote_pool::Handle;
 
 use super::Answer;
 use super::ahead::{Ahead, Group};
-use super::edits::{Changes, Edit};
 use super::group_lists::{GroupLists, PackedPages};
 use super::moved::NewPages;
-use super::weights::{ColumnEdit, EditedColumn};
+use super::one_direction::{Lists, Rewritten};
+use super::weights::ColumnEdit;
 use crate::error::Result;
-use crate::graph::Graph;
 use crate::packed::decode::Decoded;
 use crate::store::draft::{Draft, SectionEdit};
 use crate::writer::GraphSpec;
 use crate::writer::packer::Packer;
-use crate::{Adjacency, Direction, VertexId};
+use crate::{Adjacency, VertexId};
 
 /// Neighbouring groups are packed together up to so many pages: where all pages of a graph change a
 /// little, each would become two otherwise.
 const JOINED_PAGES_MAX: u64 = 64;
-
-/// What happened to the lists of one direction.
-#[derive(Debug, Default)]
-pub(super) struct Rewritten {
-    /// The pages that were packed anew, ascending, by their numbers before, and the index words of
-    /// those that take their place.
-    pub groups: Vec<(Range<u64>, Vec<u64>)>,
-    /// The vertices whose lists the batch changes or makes, ascending, and the lengths of the
-    /// lists.
-    pub degrees: Vec<(VertexId, u64)>,
-    /// Entries of all lists.
-    pub stored: u64,
-    /// By how many the edges that repeat another have become more.
-    pub repeats: i64,
-    pub pages_read: u64,
-    /// `None` if no weight changed.
-    pub column: Option<EditedColumn>,
-}
-
-/// The lists of one direction, and what a batch changes in them.
-pub(super) struct Lists<'a> {
-    pub graph: &'a Graph,
-    pub direction: Direction,
-    pub adjacency: &'a Adjacency,
-    pub edits: &'a [Edit],
-    pub changes: Changes<'a>,
-    /// Vertices after the batch.
-    pub vertices: u32,
-}
 
 /// A group whose lists were edited.
 struct RewrittenGroup {
@@ -163,11 +133,6 @@ impl Lists<'_> {
             self_loops_kept: superblock.self_loops_kept,
             salt: superblock.salt,
         }
-    }
-
-    /// Vertices before the batch.
-    pub fn base(&self) -> u32 {
-        self.graph.vertices() as u32
     }
 
     /// The groups of lists with edits, ascending, and of pages with changes of runs.

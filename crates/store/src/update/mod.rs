@@ -11,6 +11,7 @@
 //! - `ahead`: pages that are read while those before them are rewritten
 //! - `answers`: what became of each change
 //! - `edits`: the changes as they concern single lists; `edited`: the lists that they make
+//! - `one_direction`: lists, and what a batch changes in them
 //! - `lists`: pages of lists, packed anew; `group_lists`: those that are packed together
 //! - `in_order`: work on groups of pages on several threads
 //! - `place`: finds the places of the changes of a batch, for a run
@@ -32,6 +33,7 @@ mod group_lists;
 mod in_order;
 mod lists;
 pub(crate) mod moved;
+mod one_direction;
 mod place;
 pub(crate) mod rebase;
 mod sections;

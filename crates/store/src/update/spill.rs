@@ -4,7 +4,7 @@ use std::sync::MutexGuard;
 
 use super::apply::{Update, check};
 use super::edits::{Changes, edits_of};
-use super::lists::Lists;
+use super::one_direction::Lists;
 use super::place::Placed;
 use super::watch::{UNWATCHED, Watch};
 use super::{Answer, Batch, Updated};

@@ -91,7 +91,7 @@ struct Whole<'a> {
 /// What became of a column.
 #[derive(Debug)]
 pub(super) struct EditedColumn {
-    /// As in [`Rewritten::groups`](super::lists::Rewritten::groups).
+    /// As in [`Rewritten::groups`](super::one_direction::Rewritten::groups).
     pub words: Vec<(Range<u64>, Vec<u64>)>,
     pub summary: WeightSummary,
 }

@@ -171,7 +171,7 @@ impl Commits {
             }
             if due.is_some_and(|due| Instant::now() >= due) {
                 due = None;
-                if !self.update.is_empty() {
+                while !self.update.is_empty() {
                     self.commit()?;
                 }
             }
@@ -228,9 +228,7 @@ impl Commits {
         let id = self.update.id(vertex).with_context(|| self.place())?;
         let value = value.map(|value| self.update.value(value)).transpose();
         let value = value.with_context(|| self.place())?;
-        if !self.update.has_room([id; 2]) && !self.update.is_empty() {
-            self.commit()?;
-        }
+        self.make_room([id; 2])?;
         self.update.push_value(id, value).with_context(|| self.place())?;
         self.lines += 1;
         Ok(())

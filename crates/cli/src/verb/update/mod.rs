@@ -204,7 +204,7 @@ impl Args {
                 }
             }
         }
-        if !commits.update.is_empty() || commits.count == 0 {
+        while !commits.update.is_empty() || commits.count == 0 {
             commits.commit()?;
         }
         let settled = watched(&mut commits.update, "merging", Update::settle)?;
@@ -219,6 +219,8 @@ struct Commits {
     total: UpdateReport,
     count: u64,
     changes: u64,
+    /// Most changes of a commit, from what fitted in the one before.
+    changes_max: usize,
     /// Lines of standard input that were followed, and those that are committed.
     lines: u64,
     lines_committed: u64,
@@ -228,7 +230,8 @@ impl Commits {
     fn new(mut update: Update) -> Self {
         update.cancel(cancelled);
         let total = UpdateReport::default();
-        Self { update, total, count: 0, changes: 0, lines: 0, lines_committed: 0 }
+        let (changes_max, lines) = (usize::MAX, 0);
+        Self { update, total, count: 0, changes: 0, changes_max, lines, lines_committed: 0 }
     }
 
     /// Adds the edges of files, or deletes them.
@@ -252,23 +255,38 @@ impl Commits {
 
     /// Adds a change, after a commit if the memory is full.
     fn push(&mut self, op: Op, pair: [IdRef<'_>; 2], weight: Option<Weight>) -> Result<()> {
-        if !self.update.has_room(pair) && !self.update.is_empty() {
-            self.commit()?;
-        }
+        self.make_room(pair)?;
         Ok(self.update.push(op, pair, weight)?)
     }
 
+    /// Commits if there is no room for a further change.
+    fn make_room(&mut self, pair: [IdRef<'_>; 2]) -> Result<()> {
+        let update = &self.update;
+        if !update.is_empty() && (!update.has_room(pair) || update.len() >= self.changes_max) {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Commits the changes, or as many of the first ones as the memory holds.
     fn commit(&mut self) -> Result<()> {
-        let changes = self.update.len() as u64;
+        let changes = self.update.len();
         // A small commit goes to the log, too fast to be shown.
-        let is_large = self.update.len() > LARGE_COMMIT;
+        let is_large = changes > LARGE_COMMIT;
         let report = match is_large {
-            true => watched(&mut self.update, "committing", Update::commit)?,
-            false => self.update.commit()?,
+            true => watched(&mut self.update, "committing", Update::commit_what_fits)?,
+            false => self.update.commit_what_fits()?,
         };
         self.total.merge(&report);
-        self.changes += changes;
-        self.lines_committed = self.lines;
+        let (committed, left) = (changes - self.update.len(), self.update.len());
+        self.changes += committed as u64;
+        // The next ones have about as many new vertices: changes that do not fit with these would be
+        // looked up for nothing.
+        self.changes_max = if left > 0 { committed } else { self.changes_max.saturating_mul(2) };
+        // Of lines a part may be left.
+        if self.update.is_empty() {
+            self.lines_committed = self.lines;
+        }
         self.count += 1;
         Ok(())
     }
