@@ -5,7 +5,6 @@
 //! - [`edge_file`]: writes text, binary pairs and Parquet
 //! - [`flags`]: translates parameters in the library's errors into flags
 //! - [`svg`]: charts as SVG
-//! - [`heap`]: how the allocator returns memory
 //! - [`output`]: data on stdout; [`progress`] and [`warning`]: everything else on stderr
 //! - [`cancel`]: Ctrl-C ends the process within a second and removes unfinished files
 //!
@@ -17,7 +16,6 @@ mod cancel;
 mod edge_file;
 mod flags;
 mod graph_file;
-mod heap;
 mod output;
 mod progress;
 mod svg;
@@ -64,7 +62,7 @@ const ERROR: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    heap::return_freed();
+    cenote_device::heap::return_freed();
     if standard_output::was_closed() {
         eprintln!("cenote: standard output is closed: redirect it to a file or to /dev/null");
         return ERROR.into();

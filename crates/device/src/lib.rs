@@ -9,6 +9,7 @@
 //! - [`model`]: PIO(M, k_r, k_w, alpha), the Parametric I/O Model
 //! - [`profile`]: measures a device into a model
 //! - [`plan`]: chooses extents and depth from a profile
+//! - [`heap`]: how the allocator returns memory
 //! - [`standard_output`]: whether it was open when the process started
 //!
 //! I/O comes in batches: push requests into a [`Queue`], submit, reap completions. One I/O is
@@ -36,6 +37,7 @@
 pub mod backend;
 pub mod clock;
 mod error;
+pub mod heap;
 mod histogram;
 pub mod memory;
 pub mod model;

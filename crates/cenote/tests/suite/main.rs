@@ -18,5 +18,6 @@ mod snapshots;
 mod subgraph;
 mod tiers;
 mod update;
+mod update_memory;
 mod vertices;
 mod visit;

@@ -113,8 +113,8 @@ impl IdColumn {
         }
     }
 
-    /// Calls `find` with the ids, each once, ascending, so many at a time at most. Returns the place
-    /// of each position among them. There are at most 2^32 positions.
+    /// Calls `find` with the ids, each once, ascending, so many at a time at most. Returns the
+    /// place of each position among them. There are at most 2^32 positions.
     ///
     /// # Errors
     /// The first one of `find`.

@@ -280,8 +280,8 @@ impl Commits {
         self.total.merge(&report);
         let (committed, left) = (changes - self.update.len(), self.update.len());
         self.changes += committed as u64;
-        // The next ones have about as many new vertices: changes that do not fit with these would be
-        // looked up for nothing.
+        // The next ones have about as many new vertices: changes that do not fit with these would
+        // be looked up for nothing.
         self.changes_max = if left > 0 { committed } else { self.changes_max.saturating_mul(2) };
         // Of lines a part may be left.
         if self.update.is_empty() {
