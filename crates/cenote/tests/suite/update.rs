@@ -352,7 +352,7 @@ fn few_changes_of_many_vertices_find_theirs() {
 }
 
 /// A folder with a path of names.
-pub pub fn stored() -> (TempDir, PathBuf) {
+pub fn stored() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("g.cenote");
     Import::new().slice(&[("a", "b"), ("b", "c")]).memory("64MiB").run(&path).unwrap();
