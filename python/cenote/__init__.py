@@ -41,6 +41,7 @@ from ._results import (
     Triangles,
     Walks,
 )
+from ._shards import shard
 from ._update import CheckReport, Snapshot, Update, check, compact, profile, update
 from ._visit import Batch, Visit
 from .errors import (
@@ -114,6 +115,7 @@ __all__ = [
     "open",
     "pool_replay",
     "profile",
+    "shard",
     "tier_replay",
     "update",
 ]

@@ -215,6 +215,15 @@ def degrees(
     options: dict[str, Any],
     progress: _Listener | None = None,
 ) -> Answer: ...
+def shard(
+    path: _Path,
+    out: _Path,
+    shards: int,
+    at: str | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    progress: _Listener | None = None,
+) -> tuple[str, list[str]]: ...
 def check(
     path: _Path, at: str | None = None, progress: _Listener | None = None
 ) -> tuple[int, list[str], int]: ...

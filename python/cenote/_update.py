@@ -211,7 +211,12 @@ class CheckReport:
 
 
 def check(path: PathLike, *, at: str | None = None, progress: OnProgress = False) -> CheckReport:
-    """Verifies every byte of a graph, or of one snapshot; only reads.
+    """Verifies every byte of a graph, of one snapshot, or of a sharded graph; only reads.
+
+    Args:
+        path: the graph file, or the folder of a sharded graph.
+        at: the name of a snapshot.
+        progress: see `Progress`.
 
     Raises:
         FileError: the file cannot be read. Faults of the graph are in the report.

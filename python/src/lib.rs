@@ -6,6 +6,7 @@
 //! - `visit`: passes over lists in batches
 //! - `features`: files of features
 //! - `components`: components and degrees straight from edges
+//! - `shards`: graphs cut into several files
 //! - `update`: changes, snapshots, compaction, check, profiles of drives
 //! - `replay`: page loads through the buffer pool and through tiers
 //! - `call`: long calls without the interpreter's lock, ended by Ctrl-C
@@ -23,6 +24,7 @@ mod graph;
 mod import;
 mod options;
 mod replay;
+mod shards;
 mod update;
 mod visit;
 
@@ -43,6 +45,7 @@ fn _cenote(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(import::import_graph, module)?)?;
     module.add_function(wrap_pyfunction!(components::components, module)?)?;
     module.add_function(wrap_pyfunction!(components::degrees, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::shard, module)?)?;
     module.add_function(wrap_pyfunction!(update::check, module)?)?;
     module.add_function(wrap_pyfunction!(update::compact, module)?)?;
     module.add_function(wrap_pyfunction!(update::profile, module)?)?;

@@ -18,6 +18,7 @@ use crate::call::Call;
 use crate::errors::{Failure, exception, invalid};
 use crate::import::{hub_neighbours, order, size_text};
 use crate::options::id_text;
+use crate::shards;
 
 /// A graph that is open for changes.
 #[pyclass(frozen, module = "cenote._cenote", name = "Update")]
@@ -228,8 +229,8 @@ impl PyUpdate {
     }
 }
 
-/// Verifies every byte of a graph, or of a snapshot. Returns the pages, the first faults and how
-/// many there are.
+/// Verifies every byte of a graph, a snapshot or a sharded graph. Returns the pages, the first
+/// faults and how many there are.
 #[pyfunction]
 #[pyo3(signature = (path, at=None, progress=None))]
 pub fn check(
@@ -240,6 +241,9 @@ pub fn check(
 ) -> PyResult<(u64, Vec<String>, u64)> {
     let call = Arc::new(Call::default());
     call.wait(py, progress.as_ref(), || {
+        if path.is_dir() && at.is_none() {
+            return shards::check(&path, &call);
+        }
         let mut advance = |done, total| call.report("checking pages", done, Some(total));
         let report = match &at {
             Some(name) => Graph::check_at(&path, name, &mut advance)?,

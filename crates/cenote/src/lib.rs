@@ -18,6 +18,7 @@
 //! - [`tiers`]: a graph over several devices
 //! - [`Update`], [`update`]: changes of a stored graph
 //! - [`Compact`], [`compact`]: rewrites a graph that was changed
+//! - [`shards`]: graphs in several files, for several machines
 
 pub mod algorithm;
 pub mod compact;
@@ -35,6 +36,7 @@ pub mod memory;
 pub mod output;
 pub mod report;
 pub mod run;
+pub mod shards;
 pub mod straight;
 pub mod tiers;
 pub mod update;

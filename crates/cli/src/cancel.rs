@@ -55,7 +55,8 @@ pub fn listen() -> Result<()> {
     .context("cannot listen for Ctrl-C")
 }
 
-/// Files that an interruption removes: those of a folder whose names begin with a prefix.
+/// Files and folders that an interruption removes: those of a folder whose names begin with a
+/// prefix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Unfinished {
     folder: PathBuf,
@@ -69,7 +70,10 @@ impl Unfinished {
         for entry in entries.flatten() {
             if entry.file_name().as_encoded_bytes().starts_with(prefix) {
                 // It may not exist.
-                let _ = std::fs::remove_file(entry.path());
+                let _ = match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    true => std::fs::remove_dir_all(entry.path()),
+                    false => std::fs::remove_file(entry.path()),
+                };
             }
         }
     }
@@ -115,6 +119,8 @@ mod tests {
         for path in [&ours, &format!("{ours}-7")] {
             std::fs::write(path, "").unwrap();
         }
+        std::fs::create_dir(format!("{ours}-folder")).unwrap();
+        std::fs::write(format!("{ours}-folder/shard"), "").unwrap();
         std::fs::write(&theirs, "").unwrap();
         std::fs::write(&out, "").unwrap();
         let guard = Guard::new(&out);

@@ -1,7 +1,8 @@
-//! `cenote check`: verifies every byte of a graph file.
+//! `cenote check`: verifies every byte of a graph file, or of a sharded graph.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use cenote::Graph;
+use cenote::shards;
 use serde::Serialize;
 
 use crate::args::Report;
@@ -13,13 +14,15 @@ use crate::verb::Outcome;
 /// Verify every byte of a graph file
 ///
 /// Reads only. Prints each fault with its page. Snapshots are verified as well, each as a whole, or
-/// with --at one of them and nothing else. Exit status 0: the graph is whole; 1: it has a
-/// fault; 2: it could not be checked.
+/// with --at one of them and nothing else. A folder is that of a sharded graph: its manifest and all
+/// its files are verified, and that they fit each other. Exit status 0: the graph is whole; 1: it
+/// has a fault; 2: it could not be checked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   cenote check kron.cenote
-  cenote check kron.cenote --json")]
+  cenote check kron.cenote --json
+  cenote check kron.shards")]
 pub struct Args {
     #[command(flatten)]
     graph: GraphArg,
@@ -47,6 +50,9 @@ struct Fault<'a> {
 /// Checks the graph and prints the report.
 pub fn run(args: &Args) -> Result<Outcome> {
     let path = &args.graph.graph;
+    if path.is_dir() {
+        return run_on_shards(args);
+    }
     let name = path.display().to_string();
     let bar = Progress::new("check", None, Unit::Items);
     let progress = &mut |done, total| bar.set(done, total);
@@ -70,6 +76,36 @@ pub fn run(args: &Args) -> Result<Outcome> {
             output::line(fault)?;
         }
         output::line(format_args!("{name}: faults: {}", count(report.faults_total)))?;
+    }
+    Ok(if report.is_whole() { Outcome::Done } else { Outcome::AnsweredNo })
+}
+
+/// Checks a sharded graph.
+fn run_on_shards(args: &Args) -> Result<Outcome> {
+    let path = &args.graph.graph;
+    let name = path.display().to_string();
+    if args.at.at.is_some() {
+        bail!("{name}: --at: a sharded graph has no snapshots");
+    }
+    let bar = Progress::new("check", None, Unit::Items);
+    let report = shards::check(path, &mut |done, total| bar.set(done, total))?;
+    drop(bar);
+    let messages: Vec<String> = report.faults.iter().map(ToString::to_string).collect();
+    if args.report.json {
+        let faults = report.faults.iter().zip(&messages);
+        output::json(&Summary {
+            graph: &name,
+            whole: report.is_whole(),
+            pages: report.pages,
+            faults_total: report.faults_total,
+            faults: faults.map(|(fault, message)| Fault { page: fault.page, message }).collect(),
+        })?;
+    } else {
+        messages.iter().try_for_each(output::line)?;
+        match report.is_whole() {
+            true => output::line(format_args!("{name}: whole, all {} pages", count(report.pages)))?,
+            false => output::line(format_args!("{name}: faults: {}", count(report.faults_total)))?,
+        }
     }
     Ok(if report.is_whole() { Outcome::Done } else { Outcome::AnsweredNo })
 }

@@ -3,22 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cenote::Import;
 use cenote::import::{Format, Header, IdKind, ImportError, ImportReport, InputSpec};
 use cenote::memory::{self, MemorySize};
+use cenote::partial::partial_name;
 use cenote::report::import::Summary;
 use cenote::report::{self, WorkRecorder};
+use cenote::shards::ShardsWritten;
 use cenote::tiers::kept;
 use cenote::tiers::spec::TierArg;
+use cenote::{Graph, Import};
 use cenote_store::format::FREE_SPACE_MAX;
 use cenote_store::{Codec, HubNeighboursChoice, Order, ValueType, WeightType};
 use clap::builder::TypedValueParser;
+use serde::Serialize;
 
 use crate::args::{Report, ReportArgs, Threads, command_line};
 use crate::cancel::{Guard, cancelled};
 use crate::output::{self, count, size};
 use crate::progress::{Progress, of_import};
-use crate::verb::Outcome;
+use crate::verb::{Outcome, shard};
 
 /// Build a graph file from edge lists
 ///
@@ -36,6 +39,7 @@ Examples:
   cenote import roads.e --order bfs --out roads.cenote
   cenote import roads.csv --weights f32 --weight-column km --out roads.cenote
   cenote import kron.u32 --tier fast=/nvme:20GiB --tier slow=/disk --out kron.cenote
+  cenote import kron.u32 --shards 4 --out kron.shards
   zcat edges.gz | cenote import - --format edges --out edges.cenote")]
 pub struct Args {
     /// Files to read, or - for standard input
@@ -49,9 +53,12 @@ pub struct Args {
     #[arg(long, value_name = "u64|i64|f64", value_parser = named(&ValueType::NAMES))]
     #[arg(requires = "vertices")]
     values: Option<ValueType>,
-    /// Graph file to write
+    /// Graph file to write; with --shards the folder
     #[arg(long, value_name = "GRAPH")]
     out: PathBuf,
+    /// Cut the graph into N shards, as `cenote shard` does; the graph file itself is not kept
+    #[arg(long, value_name = "N", conflicts_with_all = ["tiers", "overwrite"])]
+    shards: Option<u64>,
     /// Format of the inputs, if their extensions do not give it
     #[arg(long, value_name = "FORMAT", value_parser = named(&Format::NAMES))]
     format: Option<Format>,
@@ -165,8 +172,12 @@ pub fn run(args: &Args) -> Result<Outcome> {
         shown(phase, done, total);
     });
     let memory_budget_bytes = import.memory_bytes().map_err(with_flags)?;
-    let report = import.run(&args.out).map_err(with_flags)?;
-    drop((bar, guard));
+    let target = Target::of(args)?;
+    let _target_guard = Guard::new(&target.path);
+    let report = import.run(&target.path).map_err(with_flags)?;
+    drop(bar);
+    let shards = target.shard(args, memory_budget_bytes)?;
+    drop(guard);
     let summary = Summary {
         out: &args.out,
         report: &report,
@@ -177,12 +188,58 @@ pub fn run(args: &Args) -> Result<Outcome> {
         let page = report::import::page(recorder, &summary, Some(command_line()))?;
         report::write(path, &args.files(), &page)?;
     }
-    if args.report.json {
-        output::json(&summary)?;
-    } else {
-        print(&args.out, &report)?;
+    match (args.report.json, &shards) {
+        (true, None) => output::json(&summary)?,
+        (true, Some(shards)) => output::json(&Sharded { summary, shards })?,
+        (false, _) => print(&args.out, &report)?,
+    }
+    if let Some(shards) = shards.filter(|_| !args.report.json) {
+        shard::print(&args.out, &shards)?;
     }
     Ok(Outcome::Done)
+}
+
+/// The report of an import into shards.
+#[derive(Serialize)]
+struct Sharded<'a> {
+    #[serde(flatten)]
+    summary: Summary<'a>,
+    shards: &'a ShardsWritten,
+}
+
+/// The graph file of an import, which is removed in the end if shards are made of it.
+struct Target {
+    path: PathBuf,
+    shards: Option<u64>,
+}
+
+impl Target {
+    fn of(args: &Args) -> Result<Self> {
+        let shards = args.shards;
+        if shards.is_none() {
+            return Ok(Self { path: args.out.clone(), shards });
+        }
+        cenote::shards::check_output(&args.out)?;
+        let mut name = partial_name(&args.out);
+        name.push(".cenote");
+        Ok(Self { path: args.out.with_file_name(name), shards })
+    }
+
+    fn shard(&self, args: &Args, memory_bytes: usize) -> Result<Option<ShardsWritten>> {
+        let Some(shards) = self.shards else { return Ok(None) };
+        let graph = Graph::open(&self.path)?;
+        let memory = MemorySize::Bytes(memory_bytes as u64);
+        shard::write(&graph, shards, &args.out, Some(memory), args.threads).map(Some)
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if self.shards.is_some() {
+            // It is not there if the import failed.
+            drop(std::fs::remove_file(&self.path));
+        }
+    }
 }
 
 /// The message of a library error, with flags in place of its parameters.

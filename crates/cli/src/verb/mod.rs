@@ -15,6 +15,7 @@
 //! - [`neighbors`]: print the lists of vertices
 //! - [`export`]: write the edges
 //! - [`subgraph`]: write the edges between some vertices
+//! - [`shard`]: cut a graph into shards
 //! - [`diff`]: print the edges that changed since a snapshot
 //! - [`pool`]: replay page loads through the buffer pool
 //! - [`tier`]: graphs over several tiers: status, migration, replays
@@ -39,6 +40,7 @@ mod pool;
 mod profile;
 mod replays;
 mod run;
+mod shard;
 mod snapshot;
 mod subgraph;
 mod tier;
@@ -74,6 +76,7 @@ pub enum Verb {
     Neighbors(neighbors::Args),
     Export(export::Args),
     Subgraph(subgraph::Args),
+    Shard(shard::Args),
     Diff(diff::Args),
     Pool(pool::Args),
     Tier(tier::Args),
@@ -100,6 +103,7 @@ impl Verb {
             Self::Neighbors(args) => neighbors::run(args),
             Self::Export(args) => export::run(args),
             Self::Subgraph(args) => subgraph::run(args),
+            Self::Shard(args) => shard::run(args),
             Self::Diff(args) => diff::run(args),
             Self::Pool(args) => pool::run(args),
             Self::Tier(args) => tier::run(args),

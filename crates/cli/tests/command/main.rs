@@ -8,6 +8,7 @@
 //! - [`outputs`]: paths that are no plain files
 //! - [`peaks`]: memory over several drives against the budgets
 //! - [`pool`]: page loads through the buffer pool
+//! - [`shard`]: graphs in several files
 //! - [`since`]: components that go on from the file of an earlier answer
 //! - [`snapshot`]: states of a graph that are kept under a name
 //! - [`straight`]: components of edges without a graph file
@@ -26,6 +27,7 @@ mod manners;
 mod outputs;
 mod peaks;
 mod pool;
+mod shard;
 mod since;
 mod snapshot;
 mod straight;

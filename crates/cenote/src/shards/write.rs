@@ -1,0 +1,464 @@
+//! Writes the folder of a sharded graph.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use cenote_engine::THREADS_MAX;
+use cenote_store::superblock::IdKind as StoredIdKind;
+use cenote_store::{Direction, HubNeighboursChoice, Id, VertexId, WeightType};
+use crc_fast::{CrcAlgorithm, Digest};
+use serde::Serialize;
+
+use super::ids;
+use super::manifest::{Manifest, ShardEntry};
+use super::numbers::{Numbers, ranges};
+use super::rows::Rows;
+use crate::error::{Error, Result};
+use crate::graph::{Graph, Pass};
+use crate::import::{IdKind, Import};
+use crate::memory::{MemorySize, budget_bytes, threads_default};
+use crate::output::partial::{PartialFile, partial_name};
+use crate::watch::Watch;
+
+/// Shares of the budget: half for the import of a shard, a quarter for the numbers of vertices, an
+/// eighth for reading the lists of each direction.
+const IMPORT_SHARE: u64 = 2;
+const NUMBERS_SHARE: u64 = 4;
+const LISTS_SHARE: u64 = 8;
+
+/// Bytes of a vertex beside the tables of numbers: its entries while the cuts are found, and then
+/// its place in the list of a shard's own vertices.
+const VERTEX_BYTES: u64 = 8;
+
+/// The most shards.
+pub(super) const SHARDS_MAX: u64 = 4_096;
+
+/// The largest integers that a 64-bit float holds, in which batches pass on weights.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+type ProgressFn = dyn Fn(u64, u64) + Send + Sync;
+
+/// The caller's closure.
+#[derive(Clone, Default)]
+struct OnProgress(Option<Arc<ProgressFn>>);
+
+impl fmt::Debug for OnProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnProgress").finish_non_exhaustive()
+    }
+}
+
+/// A sharded graph to be written.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use cenote::shards::{Manifest, Sharding};
+/// # let folder = tempfile::tempdir()?;
+/// # let (path, out) = (folder.path().join("ring.cenote"), folder.path().join("ring"));
+/// let ring = (0..1000u64).map(|v| (v, (v + 1) % 1000));
+/// cenote::Import::new().edges(ring).memory("64MiB").run(&path)?;
+/// let graph = cenote::Graph::open(&path)?;
+/// Sharding::new(&graph, 4).memory("64MiB").write(&out)?;
+/// let manifest = Manifest::read(&out)?;
+/// assert_eq!(manifest.shards.len(), 4);
+/// assert_eq!(manifest.boundary_vertices(), 8, "two at each of four cuts");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is written before `write`"]
+pub struct Sharding<'g> {
+    graph: &'g Graph,
+    shards: u64,
+    memory: Option<Result<MemorySize>>,
+    threads: usize,
+    watch: Watch,
+    on_progress: OnProgress,
+}
+
+/// What was written of a sharded graph.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ShardsWritten {
+    /// The description.
+    #[serde(flatten)]
+    pub manifest: Manifest,
+    /// Bytes of all files but the manifest.
+    pub written_bytes: u64,
+    /// Bytes of lists and weights that were read.
+    pub bytes_read: u64,
+    /// Seconds from the start to the complete folder.
+    pub seconds: f64,
+}
+
+impl<'g> Sharding<'g> {
+    /// Shards of a graph.
+    pub fn new(graph: &'g Graph, shards: u64) -> Self {
+        let (watch, on_progress) = (Watch::default(), OnProgress::default());
+        Self { graph, shards, memory: None, threads: threads_default(), watch, on_progress }
+    }
+
+    /// Memory budget: bytes, or text such as `256MiB`, or `10%` of the graph's pages [default: half
+    /// of the machine's memory].
+    pub fn memory(mut self, size: impl TryInto<MemorySize, Error: Into<Error>>) -> Self {
+        self.memory = Some(size.try_into().map_err(Into::into));
+        self
+    }
+
+    /// Worker threads, 1 to 512 [default: one per core].
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.clamp(1, THREADS_MAX);
+        self
+    }
+
+    /// Ends with [`Error::Cancelled`] when `cancel` returns true.
+    pub fn cancel(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.watch.set_cancel(cancel);
+        self
+    }
+
+    /// Calls `progress` with the vertices whose shards are complete, and all of them.
+    pub fn progress(mut self, progress: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
+        self.on_progress = OnProgress(Some(Arc::new(progress)));
+        self
+    }
+
+    /// Writes the folder. It appears under its name when it is complete; on any error nothing is
+    /// left behind. The lists of each direction are read once, the ids twice.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] if `out` exists and is not an empty folder; [`Error::Parameter`] for
+    /// more shards than vertices; [`Error::MemoryBudget`]; [`Error::Unsupported`] for weights
+    /// beyond 2^53.
+    pub fn write(mut self, out: impl AsRef<Path>) -> Result<ShardsWritten> {
+        let (out, started) = (out.as_ref(), Instant::now());
+        let memory = self.memory.take().transpose()?;
+        let memory_bytes = budget_bytes(memory, self.graph.stored())?;
+        check_output(out)?;
+        self.check_weights()?;
+        self.check_count()?;
+        self.check_memory(memory_bytes)?;
+        let folder = PartialFolder::create(out)?;
+        let numbers = Numbers::of(self.graph)?;
+        let cuts = self.cuts(&numbers)?;
+        let mut written = ShardsWritten {
+            manifest: self.manifest(numbers.count()),
+            written_bytes: 0,
+            bytes_read: 0,
+            seconds: 0.0,
+        };
+        for (index, range) in cuts.iter().enumerate() {
+            self.watch.check()?;
+            let shard = Shard { index, range, cuts: &cuts, folder: &folder.partial };
+            let (entry, bytes_read) = self.shard(&shard, &numbers, memory_bytes)?;
+            written.bytes_read += bytes_read;
+            written.written_bytes += entry.bytes + entry.ids_bytes;
+            written.manifest.shards.push(entry);
+            if let Some(progress) = &self.on_progress.0 {
+                progress(range.end, numbers.count());
+            }
+        }
+        written.manifest.write(&folder.partial)?;
+        folder.finish()?;
+        written.seconds = started.elapsed().as_secs_f64();
+        Ok(written)
+    }
+
+    fn check_weights(&self) -> Result<()> {
+        let Some(weights) = self.graph.stored().superblock().weights else { return Ok(()) };
+        let ends = [weights.min(), weights.max()].into_iter().flatten();
+        let is_large = ends.into_iter().any(|weight| weight.to_f64().abs() > EXACT_MAX);
+        if weights.kind == WeightType::I64 && is_large {
+            let reason = "graphs with weights beyond 2^53 cannot be sharded";
+            return Err(Error::Unsupported(reason.into()));
+        }
+        Ok(())
+    }
+
+    fn check_count(&self) -> Result<()> {
+        let vertices = self.graph.vertices();
+        if (1..=vertices.min(SHARDS_MAX)).contains(&self.shards) {
+            return Ok(());
+        }
+        let most = vertices.min(SHARDS_MAX);
+        let reason = format!("is {}: 1 to {most} are possible, each has a vertex", self.shards);
+        Err(Error::parameter("shards", reason))
+    }
+
+    fn check_memory(&self, memory_bytes: u64) -> Result<()> {
+        let vertices = self.graph.stored().vertices() as u64;
+        let needed = vertices * VERTEX_BYTES + Numbers::bytes_for(self.graph)?;
+        if needed <= memory_bytes / NUMBERS_SHARE {
+            return Ok(());
+        }
+        let whole = needed * NUMBERS_SHARE;
+        Err(Error::MemoryBudget {
+            what: "sharding".to_owned(),
+            given: memory_bytes,
+            needed: whole,
+            suggested: whole.div_ceil(1 << 20),
+            breakdown: format!("a quarter holds {needed} bytes of numbers of vertices"),
+        })
+    }
+
+    fn has_in_edges(&self) -> bool {
+        self.graph.stored().is_directed() && self.graph.stored().has_in_edges()
+    }
+
+    fn cuts(&self, numbers: &Numbers) -> Result<Vec<Range<u64>>> {
+        let mut entries = self.graph.degrees(Direction::Out)?;
+        if self.has_in_edges() {
+            let stored = self.graph.stored();
+            stored.degrees(Direction::In, &mut |first, degrees| {
+                let own = &mut entries[first as usize..][..degrees.len()];
+                own.iter_mut().zip(degrees).for_each(|(sum, degree)| *sum += degree);
+            })?;
+        }
+        let of = |number| entries[numbers.vertex(number) as usize];
+        Ok(ranges(numbers.count(), self.shards, of))
+    }
+
+    fn manifest(&self, vertices: u64) -> Manifest {
+        let superblock = self.graph.stored().superblock();
+        let (format, version) = Manifest::format();
+        Manifest {
+            format,
+            version,
+            vertices,
+            edges: superblock.edges,
+            directed: superblock.directed,
+            in_edges: self.has_in_edges(),
+            weights: superblock.weights.map(|weights| weights.kind.name().to_owned()),
+            ids: match superblock.ids {
+                StoredIdKind::Strings => "string".to_owned(),
+                StoredIdKind::Dense | StoredIdKind::Integers => "integer".to_owned(),
+            },
+            duplicates_kept: superblock.duplicates_kept,
+            self_loops_kept: superblock.self_loops_kept,
+            shards: Vec::new(),
+        }
+    }
+
+    /// Writes the files of a shard. Returns its entry, and the bytes of lists that were read.
+    fn shard(
+        &self,
+        shard: &Shard<'_>,
+        numbers: &Numbers,
+        memory_bytes: u64,
+    ) -> Result<(ShardEntry, u64)> {
+        let file = format!("shard-{:05}.cenote", shard.index);
+        let path = shard.folder.join(&file);
+        let (entries, bytes_read) = self.build(&path, &shard.range, numbers, memory_bytes)?;
+        let ids_file = format!("shard-{:05}.ids.parquet", shard.index);
+        let ids_path = shard.folder.join(&ids_file);
+        let mut sink = PartialFile::create(&ids_path)?;
+        ids::write(self.graph, numbers, shard.range.clone(), &mut sink)?;
+        sink.finish()?;
+        let (bytes, crc32) = checksum_of(&path)?;
+        let (ids_bytes, ids_crc32) = checksum_of(&ids_path)?;
+        let entry = ShardEntry {
+            file,
+            first_vertex: shard.range.start,
+            vertices: shard.range.end - shard.range.start,
+            out_entries: entries[0],
+            in_entries: entries[1],
+            boundary: boundary(&Graph::open(&path)?, shard.index, shard.cuts)?,
+            bytes,
+            crc32,
+            ids_file,
+            ids_bytes,
+            ids_crc32,
+        };
+        Ok((entry, bytes_read))
+    }
+
+    /// Writes the graph file of a range. Returns the entries of its lists in both directions, and
+    /// the bytes of lists that were read.
+    fn build(
+        &self,
+        path: &Path,
+        range: &Range<u64>,
+        numbers: &Numbers,
+        memory_bytes: u64,
+    ) -> Result<([u64; 2], u64)> {
+        let kind = self.graph.stored().superblock().weights.map(|weights| weights.kind);
+        let vertices: Vec<VertexId> = range.clone().map(|number| numbers.vertex(number)).collect();
+        let fault = Mutex::new(None);
+        let mut import = self.import(memory_bytes).vertices(range.clone());
+        let mut readers = Vec::new();
+        let directions: &[Direction] = match self.has_in_edges() {
+            true => &[Direction::Out, Direction::In],
+            false => &[Direction::Out],
+        };
+        for &direction in directions {
+            let visit = self.graph.visit().direction(direction).weights(kind.is_some());
+            let visit = visit.threads(self.threads).memory(memory_bytes / LISTS_SHARE);
+            let lists = visit.open().map_err(|error| of_share(error, LISTS_SHARE))?;
+            let pass: Pass = lists.pass(Some(&vertices))?;
+            let known = (direction == Direction::In).then(|| range.clone());
+            import = import.edges(Rows::new(pass, numbers, known, &fault));
+            readers.push(lists);
+        }
+        let report = import.run(path);
+        // The import only knows that the iterator had an error.
+        let fault = fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        report.map_err(|error| of_share(error.into(), IMPORT_SHARE))?;
+        let mut entries = [0, 0];
+        for (&direction, sum) in directions.iter().zip(&mut entries) {
+            let stored = self.graph.stored();
+            *sum = entries_of(stored, direction, &vertices)?;
+        }
+        Ok((entries, readers.iter().map(|lists| lists.stats().bytes_read).sum()))
+    }
+
+    /// An import of a shard, still without vertices and edges.
+    fn import(&self, memory_bytes: u64) -> Import<'_> {
+        let superblock = self.graph.stored().superblock();
+        let mut import = Import::new()
+            .directed()
+            .ids(IdKind::Integer)
+            .codec(superblock.codec())
+            .page_bytes(superblock.page_bytes)
+            .hub_neighbours(HubNeighboursChoice::No)
+            .threads(self.threads)
+            .memory(memory_bytes / IMPORT_SHARE)
+            .cancel(|| self.watch.check().is_err());
+        if self.has_in_edges() {
+            import = import.in_edges();
+        }
+        if let Some(weights) = superblock.weights {
+            import = import.weights(weights.kind);
+        }
+        if superblock.duplicates_kept {
+            import = import.keep_duplicates();
+        }
+        if superblock.self_loops_kept {
+            import = import.keep_self_loops();
+        }
+        import
+    }
+}
+
+/// The entries of the lists of vertices.
+fn entries_of(
+    graph: &crate::graph::StoredGraph,
+    direction: Direction,
+    vertices: &[VertexId],
+) -> Result<u64> {
+    let mut own = vec![false; graph.vertices()];
+    vertices.iter().for_each(|&vertex| own[vertex as usize] = true);
+    let mut sum = 0;
+    graph.degrees(direction, &mut |first, degrees| {
+        let own = &own[first as usize..];
+        sum += degrees.iter().zip(own).filter(|(_, own)| **own).map(|(d, _)| d).sum::<u64>();
+    })?;
+    Ok(sum)
+}
+
+/// A shard to be written.
+struct Shard<'a> {
+    index: usize,
+    range: &'a Range<u64>,
+    cuts: &'a [Range<u64>],
+    folder: &'a Path,
+}
+
+/// How many vertices of a shard's file each shard owns, itself apart.
+pub(super) fn boundary(graph: &Graph, index: usize, cuts: &[Range<u64>]) -> Result<Vec<u64>> {
+    let mut counts = vec![0; cuts.len()];
+    graph.ids()?.for_each(0..graph.stored().vertices() as VertexId, |_, id| {
+        if let Id::Integer(number) = id.to_id() {
+            let owner = cuts.partition_point(|range| range.end <= number);
+            if let Some(count) = counts.get_mut(owner).filter(|_| owner != index) {
+                *count += 1;
+            }
+        }
+        Ok::<(), Error>(())
+    })?;
+    Ok(counts)
+}
+
+/// Bytes and CRC-32 of a file.
+pub(super) fn checksum_of(path: &Path) -> Result<(u64, String)> {
+    let cannot = || Error::io(format!("cannot read {}", path.display()));
+    let mut file = File::open(path).map_err(cannot())?;
+    let mut digest = Digest::new(CrcAlgorithm::Crc32IsoHdlc);
+    let (mut buffer, mut bytes) = (vec![0; 1 << 20], 0);
+    loop {
+        let count = file.read(&mut buffer).map_err(cannot())?;
+        if count == 0 {
+            return Ok((bytes, format!("{:08x}", digest.finalize())));
+        }
+        digest.update(&buffer[..count]);
+        bytes += count as u64;
+    }
+}
+
+/// The error of a budget that is a part of the given one, in terms of that.
+fn of_share(error: Error, share: u64) -> Error {
+    match error {
+        Error::MemoryBudget { given, needed, suggested, breakdown, .. } => Error::MemoryBudget {
+            what: "sharding".to_owned(),
+            given: given * share,
+            needed: needed * share,
+            suggested: suggested * share,
+            breakdown,
+        },
+        other => other,
+    }
+}
+
+/// Checks that the folder of a sharded graph may be written there: nothing is, or an empty folder.
+///
+/// # Errors
+/// [`Error::InvalidInput`].
+pub fn check_output(out: &Path) -> Result<()> {
+    let is_empty = match fs::read_dir(out) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(_) => !out.exists() && out.file_name().is_some(),
+    };
+    match is_empty {
+        true => Ok(()),
+        false => Err(Error::input(out, "it exists and is no empty folder: choose another name")),
+    }
+}
+
+/// A folder beside its final path. Removed if dropped before [`PartialFolder::finish`].
+struct PartialFolder {
+    path: PathBuf,
+    partial: PathBuf,
+}
+
+impl PartialFolder {
+    fn create(path: &Path) -> Result<Self> {
+        let partial = path.with_file_name(partial_name(path));
+        // One that a process of the same number has left.
+        drop(fs::remove_dir_all(&partial));
+        fs::create_dir(&partial).map_err(Error::io(format!("cannot create {}", path.display())))?;
+        Ok(Self { path: path.to_owned(), partial })
+    }
+
+    fn finish(self) -> Result<()> {
+        let cannot = || Error::io(format!("cannot finish {}", self.path.display()));
+        let sync = |folder: &Path| File::open(folder).and_then(|folder| folder.sync_all());
+        sync(&self.partial).map_err(cannot())?;
+        fs::rename(&self.partial, &self.path).map_err(cannot())?;
+        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        sync(parent.unwrap_or(Path::new("."))).map_err(cannot())
+    }
+}
+
+impl Drop for PartialFolder {
+    fn drop(&mut self) {
+        // It has another name where it was finished.
+        drop(fs::remove_dir_all(&self.partial));
+    }
+}
