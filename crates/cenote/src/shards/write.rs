@@ -253,7 +253,7 @@ impl<'g> Sharding<'g> {
     ) -> Result<(ShardEntry, u64)> {
         let file = format!("shard-{:05}.cenote", shard.index);
         let path = shard.folder.join(&file);
-        let (entries, bytes_read) = self.build(&path, &shard.range, numbers, memory_bytes)?;
+        let (entries, bytes_read) = self.build(&path, shard.range, numbers, memory_bytes)?;
         let ids_file = format!("shard-{:05}.ids.parquet", shard.index);
         let ids_path = shard.folder.join(&ids_file);
         let mut sink = PartialFile::create(&ids_path)?;
