@@ -21,6 +21,8 @@ from ._driver import Stats
 from ._graph import ShardedGraph, ShardOptions, open
 from ._manifest import Manifest, ShardEntry
 from ._results import ShardedResult
+from ._sample import ShardedSample
+from ._tables import import_graph
 from ._vertex_program import Edges, VertexProgram, Vertices
 
 __all__ = [
@@ -30,8 +32,10 @@ __all__ = [
     "ShardOptions",
     "ShardedGraph",
     "ShardedResult",
+    "ShardedSample",
     "Stats",
     "VertexProgram",
     "Vertices",
+    "import_graph",
     "open",
 ]

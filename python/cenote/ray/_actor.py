@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import time
+import traceback
 import warnings
 import zlib
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ import numpy as np
 
 from ..errors import CenoteWarning, CorruptGraph, InvalidInput
 from ._exchange import Mail, Message
+from ._fanout import Fanout
 from ._program import Program, Shared
 from ._shard import Shard
 
@@ -62,12 +64,30 @@ def copied(source: Path, folder: Path, bytes: int, checksum: str) -> Path:
     return target
 
 
-def peak_rss_bytes() -> int:
-    """The most memory of the process that was resident."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
+def memory_bytes() -> tuple[int, int]:
+    """Bytes of the process that are in memory and come from no file: now, and at most.
+
+    The code of libraries, which is mapped from files, is left out.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    found = {line.split()[0]: int(line.split()[1]) * 1024 for line in lines if " kB" in line}
+    # The peak is that of all memory; the mapped files of now are the most so far.
+    return found["RssAnon:"] + found["RssShmem:"], found["VmHWM:"] - found["RssFile:"]
+
+
+class Failed:
+    """An exception that a program has raised in a process, for the driver to raise again.
+
+    As a result of a call it is reported once; Ray prints an exception for each object that nobody
+    has read.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        self.error, self.text = error, traceback.format_exc()
+
+    def raise_again(self) -> None:
+        """Raises it, with the traceback of the process as its cause."""
+        raise self.error from RuntimeError(f"in the process of a shard:\n{self.text}")
 
 
 class ShardActor:
@@ -76,7 +96,8 @@ class ShardActor:
     def __init__(self, manifest: Manifest, index: int) -> None:
         self._manifest, self._index = manifest, index
         self._entry = manifest.shards[index]
-        self._rss_before = peak_rss_bytes()
+        self._bytes_before, _ = memory_bytes()
+        self._has_arrow = False
         self._program: Program | None = None
         self._waiting: list[Mail] = []
 
@@ -107,8 +128,15 @@ class ShardActor:
 
     # Supersteps ---------------------------------------------------------------------------------
 
-    def begin(self, program: Program, checkpoint: Checkpoint | str | None) -> None:
+    def begin(self, program: Program, checkpoint: Checkpoint | str | None) -> Failed | None:
         """Starts a program, or goes on with it from a checkpoint or the file of one."""
+        try:
+            self._begin(program, checkpoint)
+        except Exception as error:
+            return Failed(error)
+        return None
+
+    def _begin(self, program: Program, checkpoint: Checkpoint | str | None) -> None:
         shard = self._shard
         shard.reserve(program.array_bytes(shard.count, shard.boundary), program.visits)
         self._program, self._waiting = program, []
@@ -126,14 +154,20 @@ class ShardActor:
 
     def step(self, superstep: int, shared: Shared, *inbox: Mail) -> tuple[Any, ...]:
         """One superstep: the report, then what is sent to each shard."""
+        try:
+            return self._step(superstep, shared, inbox)
+        except Exception as error:
+            return (Failed(error), *[None] * len(self._manifest))
+
+    def _step(self, superstep: int, shared: Shared, inbox: Sequence[Mail]) -> tuple[Any, ...]:
         assert self._program is not None
         started = time.perf_counter()
-        received = list(inbox) or self._waiting or [None] * len(self._shard.manifest)
+        received = list(inbox) or self._waiting or [None] * len(self._manifest)
         self._waiting = []
         messages, report = self._program.step(self._shard, superstep, shared, received)
         report["bytes_sent"] = sum(m.nbytes for m in messages if m is not None)
         report["seconds"] = time.perf_counter() - started
-        report["rss_bytes"] = max(peak_rss_bytes() - self._rss_before, 0)
+        report["memory_bytes"] = max(memory_bytes()[1] - self._bytes_before, 0)
         return (report, *messages)
 
     def checkpoint(self, path: str | None, *inbox: Mail) -> tuple[int, Checkpoint | str]:
@@ -152,8 +186,20 @@ class ShardActor:
 
     # Ids ----------------------------------------------------------------------------------------
 
+    def _load_arrow(self) -> None:
+        """Loads what tables and ids need, which takes a second and is no memory of the shard."""
+        if not self._has_arrow:
+            before, _ = memory_bytes()
+            import pyarrow.compute
+            import pyarrow.parquet
+
+            pyarrow.array([0])
+            self._bytes_before += max(memory_bytes()[0] - before, 0)
+            self._has_arrow = True
+
     def ids(self) -> Any:
         """The user's ids of own vertices, as a column of Arrow."""
+        self._load_arrow()
         import pyarrow.parquet
 
         return pyarrow.parquet.read_table(self._ids_path, columns=["id"])["id"].combine_chunks()
@@ -168,6 +214,26 @@ class ShardActor:
         found = pyarrow.compute.index_in(wanted, value_set=column).to_pylist()
         first = self._entry.first_vertex
         return [None if place is None else first + place for place in found]
+
+    def sample(
+        self, numbers: NDArray[np.uint64], fanout: Fanout
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Sampled neighbours of own vertices, and for each the place of its vertex."""
+        if len(numbers) == 0:
+            return np.empty(0, np.uint64), np.empty(0, np.int64)
+        found = self._shard.graph.sample_neighbors(
+            numbers.tolist(),
+            fanouts=[fanout.most],
+            replace=fanout.replace,
+            weights=fanout.weights,
+            seed=fanout.seed,
+            direction=fanout.direction,
+            memory=self._shard.memory // 2,
+            threads=self._shard.threads,
+        )
+        sources, targets = found.layers[0]
+        ids = np.asarray(found.ids, np.uint64)
+        return ids[sources], targets
 
     # Tables -------------------------------------------------------------------------------------
 

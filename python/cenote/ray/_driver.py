@@ -21,6 +21,7 @@ from ray import exceptions
 
 from .._options import Listener, PathLike
 from ..errors import InvalidInput
+from ._actor import Failed
 from ._cluster import Cluster, get, is_lost
 from ._program import Program, Report, Shared
 
@@ -36,7 +37,7 @@ class Stats:
         restarts: how often a process was replaced and supersteps repeated.
         resumed_at: the superstep at which it went on from the files of an earlier run.
         boundary_vertices: vertices of all boundaries: a superstep exchanges at most one value each.
-        rss_bytes_max: the most memory that a process took for its shard.
+        memory_bytes_max: the most memory that a process took since it was started, but for code.
         seconds: of the run.
     """
 
@@ -44,7 +45,7 @@ class Stats:
     supersteps: list[dict[str, float]] = field(default_factory=list)
     restarts: int = 0
     resumed_at: int | None = None
-    rss_bytes_max: int = 0
+    memory_bytes_max: int = 0
     seconds: float = 0.0
 
     @property
@@ -60,6 +61,14 @@ class Checkpoint:
     superstep: int
     shared: Shared
     parts: list[Any]
+
+
+def raise_failed(results: list[Any]) -> list[Any]:
+    """The results of calls; an exception that one of them has is raised."""
+    for result in results:
+        if isinstance(result, Failed):
+            result.raise_again()
+    return results
 
 
 class Run:
@@ -108,7 +117,7 @@ class Run:
         parts = self._checkpoint.parts or [None] * count
         begun = [a.begin.remote(self._program, part) for a, part in zip(actors, parts, strict=True)]
         try:
-            get(begun)
+            raise_failed(get(begun))
         except exceptions.ObjectLostError:
             # A checkpoint in memory may go with a node: the run begins again.
             if self._folder is None:
@@ -125,7 +134,7 @@ class Run:
             if self._listener is not None:
                 phase = f"{self._program.name}, superstep"
                 self._listener(phase, superstep, self._program.total, at - started)
-            reports: list[Report] = get([step[0] for step in steps])
+            reports: list[Report] = raise_failed(get([step[0] for step in steps]))
             self._record(superstep, reports, time.perf_counter() - at)
             told = self._program.decide(superstep, dict(shared), reports)
             if told is None:
@@ -140,8 +149,8 @@ class Run:
 
     def _record(self, superstep: int, reports: list[Report], seconds: float) -> None:
         sent = sum(report.pop("bytes_sent") for report in reports)
-        most = max(report.pop("rss_bytes") for report in reports)
-        self.stats.rss_bytes_max = max(self.stats.rss_bytes_max, most)
+        most = max(report.pop("memory_bytes") for report in reports)
+        self.stats.memory_bytes_max = max(self.stats.memory_bytes_max, most)
         self.stats.supersteps.append({"bytes": sent, "seconds": seconds})
         if superstep > self._furthest:
             self._furthest = superstep

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 import ray
@@ -14,9 +14,11 @@ from ..errors import InvalidInput, UnknownVertex, Unsupported
 from . import _manifest
 from ._cluster import Cluster, Options, get
 from ._driver import Run
+from ._fanout import layers_of
 from ._pagerank import Pull, Push
 from ._program import Program
 from ._results import ShardedResult
+from ._sample import ShardedSample, sample
 from ._searches import BfsProgram, DegreesProgram, SsspProgram
 from ._structure import CdlpProgram, KcoreProgram
 from ._vertex_program import UserProgram, VertexProgram
@@ -165,7 +167,7 @@ class ShardedGraph:
 
         Example:
             >>> sharded.numbers_of(["bash", "vim"])
-            [3196, 62656]
+            [1156, 62586]
         """
         given = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
         wanted = [int(id) if isinstance(id, np.integer) else id for id in given]
@@ -258,7 +260,7 @@ class ShardedGraph:
 
         Example:
             >>> sharded.bfs("bash").summary
-            {'reached': 63781, 'depth': 6}
+            {'reached': 63554, 'depth': 13}
         """
         return self._run(BfsProgram(self._sources(source), parents=parents), options)
 
@@ -313,6 +315,53 @@ class ShardedGraph:
     def run(self, program: VertexProgram, **options: Unpack[ShardOptions]) -> ShardedResult:
         """Runs a vertex program of your own: `value`; see `VertexProgram`."""
         return self._run(UserProgram(program, self.manifest.weights), options)
+
+    def sample_neighbors(
+        self,
+        seeds: VertexIds,
+        *,
+        fanouts: Sequence[int],
+        replace: bool = False,
+        weights: bool = False,
+        seed: int = 1,
+        direction: Literal["out", "in"] = "out",
+    ) -> ShardedSample:
+        """Samples neighbours, layer by layer: a mini-batch for training.
+
+        Of each of `seeds` at most `fanouts[0]` neighbours are sampled, of each vertex that is new
+        then at most `fanouts[1]`, and so on. The sample depends on `seed`, the graph and the other
+        arguments alone, not on how many shards there are. It is another one than that of
+        `Graph.sample_neighbors`, which draws by ids and not by numbers.
+
+        Args:
+            seeds: an id, or ids; one that is given twice counts once.
+            fanouts: how many neighbours to sample of each vertex of a layer.
+            replace: whether a neighbour may be sampled more than once.
+            weights: sample with probabilities proportional to the weights of the edges.
+            seed: of the random numbers.
+            direction: `"in"` for a directed graph that was imported with `in_edges`.
+
+        Raises:
+            UnknownVertex: there is no vertex of an id.
+            InvalidInput: no fanout, or one that is 0.
+            Unsupported: `weights` of a graph that has none, or `"in"` without in-edges.
+
+        Example:
+            >>> sample = sharded.sample_neighbors(["bash", "vim"], fanouts=[15, 10], seed=7)
+            >>> sample.seeds, len(sample.layers[0][0]), sample.ids[:2]
+            (2, 30, ['bash', 'vim'])
+        """
+        if direction == "in" and self.directed:
+            self._demand_in_edges("direction='in'")
+        layers = layers_of(
+            fanouts,
+            seed=seed,
+            replace=replace,
+            weights=weights,
+            direction="out" if not self.directed else direction,
+        )
+        given = self._sources(seeds)
+        return self._open_cluster().retry(lambda: sample(self, given, layers))
 
     def _sources(self, source: VertexIds) -> list[int]:
         found = self.numbers_of(source)

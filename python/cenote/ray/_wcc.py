@@ -88,7 +88,8 @@ class WccProgram(Program):
             is_new[shard.own] = False
             self.state["sent"] = found
             messages = shard.to_owners(found, is_new)
-        return messages, {"going": sent(messages)}
+        named = np.count_nonzero(found[shard.own] == shard.own_numbers())
+        return messages, {"going": sent(messages), "components": int(named)}
 
     def _join(self, shard: Shard) -> None:
         root = self.state["root"]
@@ -113,6 +114,9 @@ class WccProgram(Program):
         shared["quiet"] = 0 if any(report["going"] for report in reports) else shared["quiet"] + 1
         # One-sided, labels go both ways before nothing can change any more.
         return shared if shared["quiet"] < (2 if self.one_sided else 1) else None
+
+    def summary(self, superstep: int, shared: Shared, reports: list[Report]) -> dict[str, Any]:
+        return {"components": sum(report["components"] for report in reports)}
 
     def columns(self, shard: Shard) -> dict[str, NDArray[Any]]:
         found = self.state["label"][self.state["root"]]

@@ -14,9 +14,9 @@ use crate::verb::Outcome;
 /// Verify every byte of a graph file
 ///
 /// Reads only. Prints each fault with its page. Snapshots are verified as well, each as a whole, or
-/// with --at one of them and nothing else. A folder is that of a sharded graph: its manifest and all
-/// its files are verified, and that they fit each other. Exit status 0: the graph is whole; 1: it
-/// has a fault; 2: it could not be checked.
+/// with --at one of them and nothing else. Of the folder of a sharded graph the manifest and all
+/// files are verified, and that they fit each other. Exit status 0: the graph is whole; 1: it has a
+/// fault; 2: it could not be checked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
