@@ -22,6 +22,7 @@ help:
 	@echo 'make demo   import a real graph and a larger made one, run BFS, WCC and PageRank'
 	@echo 'make test   every test: Rust, then Python against SciPy, NetworkX and igraph'
 	@echo 'make soak   the tests that take long, and the fuzzers with other seeds'
+	@echo 'make ray-soak  shards on Ray, longer: more kinds of graphs, more killed processes'
 	@echo 'make crash  a million power cuts and faults while graphs are updated (takes an hour)'
 	@echo 'make lint   formatting and lints, warnings denied'
 	@echo 'make package  every crate as it would be published, built from its archive'
@@ -54,6 +55,14 @@ test: toolchain venv browser
 	  CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
 	  $(VENV)/bin/python -m pytest -p no:cacheprovider -n 3 --dist worksteal $$tests; \
 	done
+# Ray takes seconds to start, so these share one.
+	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider python/ray-tests
+
+# Every kind of graph in every number of shards, and twenty processes that are killed.
+.PHONY: ray-soak
+ray-soak: python venv
+	CENOTE_RAY_LONG=1 PYTHONPATH=$(abspath python) \
+	  $(VENV)/bin/python -m pytest -p no:cacheprovider python/ray-tests
 
 # Other seeds than the tests', longer: SOAK_SEED=7 SOAK_TIMES=100 make soak.
 SOAK_SEED ?= 1000000

@@ -50,7 +50,7 @@ def on_config(config):
     if not command.is_file():
         raise PluginError(f"{command} does not exist: `make docs` builds it, $CENOTE names another")
     made = {"reference/command": commands.pages(commands.verbs(command))}
-    for package in ("cenote", "nx_cenote"):
+    for package in ("cenote", "cenote.ray", "nx_cenote"):
         made[f"reference/python/{package}"] = python_reference.Reference(package).pages()
     for folder, pages in made.items():
         generated.update({f"{folder}/{name}": text for name, text in pages.items()})

@@ -285,7 +285,7 @@ def file_of(title: str) -> str:
 
 
 def main() -> None:
-    for package in ("cenote", "nx_cenote"):
+    for package in ("cenote", "cenote.ray", "nx_cenote"):
         folder = Path(sys.argv[1]) / package
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in Reference(package).pages().items():

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 import pkgutil
 import re
 import shutil
@@ -43,6 +44,19 @@ def test_every_call_has_an_example():
     calls = {"open", "degrees", "pagerank", "wcc", "bfs", "sssp", "cdlp", "kcore", "numbers_of"}
     calls |= {"sample_neighbors", "VertexProgram", "write", "dataset", "to_arrow", "import_graph"}
     assert calls <= methods
+
+
+def test_the_reference_has_every_public_name_with_its_text():
+    path = ROOT / "docs" / "python_reference.py"
+    spec = importlib.util.spec_from_file_location("python_reference", path)
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    pages = "\n".join(tool.Reference("cenote.ray").pages().values())
+    names = [f"{name}" for name in cenote.ray.__all__]
+    names += [f"ShardedGraph.{name}" for name in ("pagerank", "wcc", "run", "close")]
+    for name in names:
+        section = pages.split(f"{{ #cenote.ray.{name} }}\n")[1].split("\n#")[0]
+        assert re.sub("```python.*?```", "", section, flags=re.DOTALL).strip(), name
 
 
 def test_the_page_on_shards_runs_as_written(folder, capsys):
