@@ -229,3 +229,15 @@ def test_without_ray_the_package_says_what_to_install():
         "ImportError: cenote.ray needs Ray, which is not installed: pip install 'cenote[ray]'"
     )
     assert done.stderr.rstrip().endswith(expected)
+
+
+@pytest.mark.skipif("CENOTE_RAY_LONG" not in os.environ, reason="`make ray-soak` runs it")
+def test_a_node_that_is_lost_changes_no_answer(graphs):
+    script = os.path.join(os.path.dirname(__file__), "two_nodes.py")
+    done = subprocess.run(
+        [sys.executable, script, graphs("undirected", 3)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0 and done.stdout.startswith("equal"), done.stdout + done.stderr

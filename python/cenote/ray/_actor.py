@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import tempfile
@@ -65,14 +66,22 @@ def copied(source: Path, folder: Path, bytes: int, checksum: str) -> Path:
 
 
 def memory_bytes() -> tuple[int, int]:
-    """Bytes of the process that are in memory and come from no file: now, and at most.
+    """Bytes of the process that are its own: now, and at most.
 
-    The code of libraries, which is mapped from files, is left out.
+    Libraries, which are mapped from files, and objects of Ray's store are left out.
     """
     lines = Path("/proc/self/status").read_text().splitlines()
     found = {line.split()[0]: int(line.split()[1]) * 1024 for line in lines if " kB" in line}
-    # The peak is that of all memory; the mapped files of now are the most so far.
-    return found["RssAnon:"] + found["RssShmem:"], found["VmHWM:"] - found["RssFile:"]
+    # The peak is that of all memory: it may have been before what is mapped now.
+    most = found["VmHWM:"] - found["RssFile:"] - found["RssShmem:"]
+    return found["RssAnon:"], max(most, found["RssAnon:"])
+
+
+def release_memory() -> None:
+    """Gives memory that was freed back to the system, where the C library can."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 class Failed:
@@ -138,8 +147,12 @@ class ShardActor:
 
     def _begin(self, program: Program, checkpoint: Checkpoint | str | None) -> None:
         shard = self._shard
+        # The values of the run before make room first.
+        self._program, self._waiting = None, []
+        shard.end_visits()
+        release_memory()
         shard.reserve(program.array_bytes(shard.count, shard.boundary), program.visits)
-        self._program, self._waiting = program, []
+        self._program = program
         if checkpoint is None:
             program.begin(shard)
             return
@@ -194,6 +207,8 @@ class ShardActor:
             import pyarrow.parquet
 
             pyarrow.array([0])
+            # Its own allocator keeps what it no longer uses.
+            pyarrow.set_memory_pool(pyarrow.system_memory_pool())
             self._bytes_before += max(memory_bytes()[0] - before, 0)
             self._has_arrow = True
 
@@ -202,7 +217,8 @@ class ShardActor:
         self._load_arrow()
         import pyarrow.parquet
 
-        return pyarrow.parquet.read_table(self._ids_path, columns=["id"])["id"].combine_chunks()
+        table = pyarrow.parquet.read_table(self._ids_path, columns=["id"], use_threads=False)
+        return table["id"].combine_chunks()
 
     def find(self, ids: Sequence[int | str]) -> list[int | None]:
         """The numbers of ids; None for those of other shards."""
@@ -211,9 +227,13 @@ class ShardActor:
 
         column = self.ids()
         wanted = pyarrow.array(list(ids), column.type)
-        found = pyarrow.compute.index_in(wanted, value_set=column).to_pylist()
+        # The table of a hash is over the wanted ids, which are few.
+        mask = pyarrow.compute.is_in(column, value_set=wanted)
+        places = pyarrow.compute.indices_nonzero(mask)
         first = self._entry.first_vertex
-        return [None if place is None else first + place for place in found]
+        pairs = zip(column.take(places).to_pylist(), places.to_pylist(), strict=True)
+        known = {id: first + place for id, place in pairs}
+        return [known.get(id) for id in ids]
 
     def sample(
         self, numbers: NDArray[np.uint64], fanout: Fanout

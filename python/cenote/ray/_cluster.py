@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +22,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+UNSCHEDULABLE: tuple[type[BaseException], ...] = (
+    exceptions.ActorUnschedulableError,
+    exceptions.TaskUnschedulableError,
+)
+"""A node is gone, or has not what a process needs."""
+
 LOST: tuple[type[BaseException], ...] = (
+    *UNSCHEDULABLE,
     exceptions.RayActorError,
     exceptions.ObjectLostError,
     exceptions.WorkerCrashedError,
@@ -28,6 +37,9 @@ LOST: tuple[type[BaseException], ...] = (
     exceptions.OutOfMemoryError,
 )
 """A process or an object is gone: what depends on it is done again."""
+
+NO_ANSWER: tuple[type[BaseException], ...] = (*LOST, exceptions.GetTimeoutError)
+NOT_PLACED: tuple[type[BaseException], ...] = (*UNSCHEDULABLE, exceptions.GetTimeoutError)
 
 
 def is_lost(error: BaseException) -> bool:
@@ -103,11 +115,13 @@ class Cluster:
         self.manifest, self.options = manifest, options
         self.restarts = 0
         self.actors: list[Any] = [None] * len(manifest)
+        self.is_open = False
         try:
             self._start(range(len(manifest)), self._nodes())
         except BaseException:
             self.close()
             raise
+        self.is_open = True
 
     def close(self) -> None:
         """Ends the processes."""
@@ -129,8 +143,16 @@ class Cluster:
             ).remote(paths)
             for node in alive
         }
-        found = {node: get(ref, self.options.start_seconds) for node, ref in asked.items()}
+        found = {node: self._found(ref) for node, ref in asked.items()}
         return placed(found, len(self.manifest))
+
+    def _found(self, ref: Any) -> list[bool]:
+        """What a node has found; nothing if it is gone, or does not answer."""
+        try:
+            found: list[bool] = get(ref, self.options.start_seconds)
+        except NO_ANSWER:
+            return [False] * len(self.manifest)
+        return found
 
     def _start(self, shards: Sequence[int], nodes: list[str] | None) -> None:
         """Starts actors, and tells them which of their vertices others have in their boundary."""
@@ -149,7 +171,10 @@ class Cluster:
         ]
         try:
             get(opened, options.start_seconds)
-        except exceptions.GetTimeoutError:
+        except NOT_PLACED as error:
+            if self.is_open and not isinstance(error, exceptions.GetTimeoutError):
+                # A node may have gone meanwhile: another one is looked for.
+                raise
             have = ray.cluster_resources().get("CPU", 0)
             raise DeviceError(
                 f"not all of {len(self.manifest)} shards have a process after "
@@ -157,9 +182,9 @@ class Cluster:
                 f"{options.memory} bytes, and the Ray cluster has {have:g} CPUs: "
                 "give fewer as `cpus`, less `memory`, or more nodes"
             ) from None
-        count = len(self.manifest) + 1
+        parts = len(self.manifest) + 1
         numbers = [
-            actor.boundary_numbers.options(num_returns=count).remote() for actor in self.actors
+            actor.boundary_numbers.options(num_returns=parts).remote() for actor in self.actors
         ]
         get([self.actors[s].connect.remote(*(part[1 + s] for part in numbers)) for s in shards])
 
@@ -169,7 +194,9 @@ class Cluster:
         Raises:
             DeviceError: as often as `restarts` since the last call of `progressed`.
         """
-        while True:
+        for tries in count():
+            # Ray takes a moment to notice that a node is gone.
+            time.sleep(min(tries, 5))
             self.restarts += 1
             if self.restarts > self.options.restarts:
                 raise DeviceError(
@@ -186,6 +213,7 @@ class Cluster:
             except Exception as error:
                 if not is_lost(error):
                     raise
+        raise AssertionError("the loop ends by returning or raising")
 
     def progressed(self) -> None:
         """Processes have done something that none had done before."""

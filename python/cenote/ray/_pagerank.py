@@ -64,7 +64,7 @@ class PageRankProgram(Program):
         self.total = iterations + 1
 
     def array_bytes(self, own: int, boundary: int) -> int:
-        return 72 * own + 40 * boundary
+        return 128 * own + 48 * boundary
 
     def base(self, shard: Shard, shared: Shared) -> float:
         """The mass of each vertex without that of its neighbours."""

@@ -111,16 +111,21 @@ class Shard:
 
     # Lists --------------------------------------------------------------------------------------
 
+    def end_visits(self) -> None:
+        """Releases what the passes of a program have in memory."""
+        self._visits.clear()
+
     def reserve(self, array_bytes: int, visits: int) -> None:
         """Divides the memory: arrays of a program, and what is left for its passes over lists.
 
         Raises:
             MemoryBudget: too little is left.
         """
+        self.end_visits()
         held = self.numbers.nbytes + sum(part.nbytes for part in self.mirrored)
         left = self.memory - held - array_bytes
-        self._visits.clear()
-        self._visit_memory = left // 2 // visits
+        # The rest is for what Python does not give back at once.
+        self._visit_memory = 3 * left // 8 // visits
         # A quarter for the arrays of a batch here, a quarter of a visit for batches that are read.
         edges = min(left // 4 // EDGE_BYTES, self._visit_memory // 4 // READ_EDGE_BYTES)
         self._batch_edges = max(edges, 1)
