@@ -270,8 +270,8 @@ class ShardActor:
 
     def table(
         self, columns: Columns, missing: dict[str, Any], names: Sequence[str], *parts: Any
-    ) -> Any:
-        """The table of own vertices: `id`, then the columns.
+    ) -> tuple[int, Any]:
+        """The process, then the table of own vertices: `id`, then the columns.
 
         Args:
             columns: the values of own vertices.
@@ -295,7 +295,7 @@ class ShardActor:
                 table[name] = ids.take(pyarrow.array(places, mask=none))
             else:
                 table[name] = pyarrow.array(values, mask=none)
-        return pyarrow.table(table)
+        return self.ping(), pyarrow.table(table)
 
     def write(self, folder: str, table: Any) -> str:
         """Writes a table as the part of this shard, which appears when it is complete."""

@@ -72,24 +72,19 @@ class ShardedResult:
         actors = self._graph._open_cluster().actors
         names = [name for name in self._program.of_vertices if name in self.columns]
         missing, count = dict(self._program.missing), len(actors)
-        if not names:
-            found = [
-                a.table.remote(part, missing, names)
+        asked: list[Any] = [[None] for _ in actors]
+        if names:
+            asked = [
+                a.asked.options(num_returns=count + 1).remote(part, names)
                 for a, part in zip(actors, self._parts, strict=True)
             ]
-            get([a.ping.remote() for a in actors])
-            return found
-        asked = [
-            a.asked.options(num_returns=count + 1).remote(part, names)
-            for a, part in zip(actors, self._parts, strict=True)
-        ]
         found = []
         for actor, part, (_, *numbers) in zip(actors, self._parts, asked, strict=True):
-            ids = [a.ids_of.remote(ask) for a, ask in zip(actors, numbers, strict=True)]
-            found.append(actor.table.remote(part, missing, names, *numbers, *ids))
-        # The calls of an actor are done in order, so these tables exist after the answers.
-        get([a.ping.remote() for a in actors])
-        return found
+            ids = [a.ids_of.remote(ask) for a, ask in zip(actors, numbers, strict=False)]
+            table = actor.table.options(num_returns=2)
+            found.append(table.remote(part, missing, names, *numbers, *ids))
+        get([done for done, _ in found])
+        return [table for _, table in found]
 
     def to_arrow(self) -> pyarrow.Table:
         """The table in pyarrow, by ascending id; all of it comes to this process.
