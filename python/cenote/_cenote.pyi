@@ -25,6 +25,7 @@ __all__ = [
     "import_graph",
     "pool_replay",
     "profile",
+    "shard",
     "tier_replay",
 ]
 
