@@ -151,7 +151,8 @@ class ShardActor:
         self._program, self._waiting = None, []
         shard.end_visits()
         release_memory()
-        shard.reserve(program.array_bytes(shard.count, shard.boundary), program.visits)
+        array_bytes = program.array_bytes(shard.count, shard.boundary)
+        shard.reserve(array_bytes, program.directions, weights=program.reads_weights)
         self._program = program
         if checkpoint is None:
             program.begin(shard)

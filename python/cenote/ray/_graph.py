@@ -233,7 +233,8 @@ class ShardedGraph:
         """
         pulls = not self.directed or self.manifest.in_edges
         kind = Pull if pulls else Push
-        return self._run(kind(damping, iterations, tolerance), options)
+        program = kind(damping, iterations, tolerance, directed=self.directed)
+        return self._run(program, options)
 
     def wcc(self, **options: Unpack[ShardOptions]) -> ShardedResult:
         """Weakly connected components: `component`, the vertex with the smallest id in each.
@@ -243,7 +244,7 @@ class ShardedGraph:
             201
         """
         one_sided = self.directed and not self.manifest.in_edges
-        return self._run(WccProgram(one_sided=one_sided), options)
+        return self._run(WccProgram(directed=self.directed, one_sided=one_sided), options)
 
     def bfs(
         self, source: VertexIds, *, parents: bool = False, **options: Unpack[ShardOptions]

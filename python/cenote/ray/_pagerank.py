@@ -52,7 +52,9 @@ class PageRankProgram(Program):
 
     name = "pagerank"
 
-    def __init__(self, damping: float, iterations: int, tolerance: float | None) -> None:
+    def __init__(
+        self, damping: float, iterations: int, tolerance: float | None, *, directed: bool
+    ) -> None:
         super().__init__()
         if not 0 <= damping <= 1:
             raise InvalidInput(f"damping is {damping}: a probability from 0 to 1 is needed")
@@ -61,7 +63,7 @@ class PageRankProgram(Program):
         if tolerance is not None and not 0 < tolerance < np.inf:
             raise InvalidInput(f"tolerance is {tolerance}: a positive number is needed")
         self.damping, self.iterations, self.tolerance = damping, iterations, tolerance
-        self.total = iterations + 1
+        self.directed, self.total = directed, iterations + 1
 
     def array_bytes(self, own: int, boundary: int) -> int:
         return 128 * own + 48 * boundary
@@ -89,6 +91,12 @@ class PageRankProgram(Program):
 
 class Pull(PageRankProgram):
     """Each vertex sums the shares of its in-neighbours."""
+
+    def __init__(
+        self, damping: float, iterations: int, tolerance: float | None, *, directed: bool
+    ) -> None:
+        super().__init__(damping, iterations, tolerance, directed=directed)
+        self.directions = ("in",) if directed else ("out",)
 
     def begin(self, shard: Shard) -> None:
         degree = shard.degrees("out").astype(np.float64)
@@ -119,7 +127,7 @@ class Pull(PageRankProgram):
         high_bits, low_bits = high.view(np.uint64), low.view(np.uint64)
         sums = np.zeros((2, shard.count), np.uint64)
         terms = np.zeros(shard.count, np.uint64)
-        for batch in shard.lists(direction="in" if shard.manifest.directed else "out"):
+        for batch in shard.lists(direction=self.directions[0]):
             own, starts = batch.vertices - shard.own.start, batch.offsets[:-1]
             sums[0, own] += np.add.reduceat(high_bits[batch.targets], starts)
             sums[1, own] += np.add.reduceat(low_bits[batch.targets], starts)

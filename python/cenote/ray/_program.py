@@ -11,7 +11,7 @@ from ._exchange import Mail
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ._shard import Shard
+    from ._shard import Direction, Shard
 
 Report: TypeAlias = "dict[str, Any]"
 """What a shard tells the driver of a superstep: a few numbers."""
@@ -28,8 +28,10 @@ class Program(ABC):
     """
 
     name: str
-    visits = 1
-    """How many directions of lists it reads."""
+    directions: tuple[Direction, ...] = ("out",)
+    """The directions of lists that it reads."""
+    reads_weights = False
+    """Whether it reads lists with weights, and none without."""
     total: int | None = None
     """Supersteps, where they are known."""
 

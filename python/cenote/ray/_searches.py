@@ -129,6 +129,7 @@ class SsspProgram(Program):
     def __init__(self, sources: Sequence[int], weights: str | None) -> None:
         super().__init__()
         self.sources, self.weights = list(sources), weights
+        self.reads_weights = weights is not None
         self.dtype = np.dtype(np.float64 if weights in ("f32", "f64") else np.uint64)
         self.missing = {"distance": np.nan if self.dtype.kind == "f" else NO_NUMBER}
 
@@ -156,7 +157,7 @@ class SsspProgram(Program):
         frontier = np.flatnonzero(own < before[shard.own])
         while len(frontier) > 0:
             improved = [np.empty(0, np.uint32)]
-            for batch in shard.lists(frontier, weights=self.weights is not None):
+            for batch in shard.lists(frontier, weights=self.reads_weights):
                 starts = np.repeat(local[batch.vertices], np.diff(batch.offsets))
                 ends = self._ends(starts, batch.weights)
                 improved.append(np.unique(batch.targets[ends < local[batch.targets]]))

@@ -115,8 +115,13 @@ class Shard:
         """Releases what the passes of a program have in memory."""
         self._visits.clear()
 
-    def reserve(self, array_bytes: int, visits: int) -> None:
+    def reserve(self, array_bytes: int, directions: Sequence[Direction], *, weights: bool) -> None:
         """Divides the memory: arrays of a program, and what is left for its passes over lists.
+
+        Args:
+            array_bytes: of all arrays of the program.
+            directions: of the lists that it reads.
+            weights: whether it reads them with weights.
 
         Raises:
             MemoryBudget: too little is left.
@@ -125,13 +130,15 @@ class Shard:
         held = self.numbers.nbytes + sum(part.nbytes for part in self.mirrored)
         left = self.memory - held - array_bytes
         # The rest is for what Python does not give back at once.
+        visits = len(directions)
         self._visit_memory = 3 * left // 8 // visits
         # A quarter for the arrays of a batch here, a quarter of a visit for batches that are read.
         edges = min(left // 4 // EDGE_BYTES, self._visit_memory // 4 // READ_EDGE_BYTES)
         self._batch_edges = max(edges, 1)
         try:
             # Also finds out whether it suffices.
-            self._visit("out", weights=False)
+            for direction in directions:
+                self._visit(direction, weights=weights)
         except (MemoryBudget, OverflowError):
             least = held + array_bytes + (16 << 20) * visits
             reason = f"give at least {-(-least // (1 << 20))}MiB as `memory`, or cut more shards"

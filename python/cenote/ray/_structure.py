@@ -40,7 +40,7 @@ class KcoreProgram(Program):
     def __init__(self, *, directed: bool, self_loops: bool) -> None:
         super().__init__()
         self.directed, self.self_loops = directed, self_loops
-        self.visits = 2 if directed else 1
+        self.directions = both(directed)
 
     def array_bytes(self, own: int, boundary: int) -> int:
         return 40 * own + 24 * boundary
@@ -112,7 +112,7 @@ class CdlpProgram(Program):
         if iterations < 0:
             raise InvalidInput(f"iterations is {iterations}: 0 or more are needed")
         self.iterations, self.directed = iterations, directed
-        self.visits = 2 if directed else 1
+        self.directions = both(directed)
         self.total = iterations + 1
 
     def array_bytes(self, own: int, boundary: int) -> int:

@@ -138,6 +138,7 @@ class UserProgram(Program):
             raise InvalidInput(f"dtype is {self.dtype}: expected a number of at most 64 bits")
         if program.weights and weights is None:
             raise InvalidInput("weights: the edges have no weights: import the graph with them")
+        self.reads_weights = program.weights
         self.total = None if program.supersteps is None else program.supersteps + 1
 
     def parameters(self) -> dict[str, Any]:
@@ -181,7 +182,7 @@ class UserProgram(Program):
         local = np.full(shard.places, self._neutral(), self.dtype)
         is_last = self.total is not None and superstep + 1 >= self.total
         active = self.state["active"] & (not is_last)
-        for batch in shard.lists(active, weights=self.program.weights):
+        for batch in shard.lists(active, weights=self.reads_weights):
             sources = batch.sources().astype(np.int64) - shard.own.start
             edges = Edges(sources, shard.numbers[batch.targets], batch.weights)
             messages = np.asarray(self.program.send(edges, self.state["values"]))

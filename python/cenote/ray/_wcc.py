@@ -56,9 +56,10 @@ class WccProgram(Program):
     name = "wcc"
     of_vertices = ("component",)
 
-    def __init__(self, *, one_sided: bool) -> None:
+    def __init__(self, *, directed: bool, one_sided: bool) -> None:
         super().__init__()
         self.one_sided = one_sided
+        self.directions = ("out", "in") if directed and not one_sided else ("out",)
 
     def array_bytes(self, own: int, boundary: int) -> int:
         return 48 * own + 52 * boundary
@@ -93,13 +94,9 @@ class WccProgram(Program):
 
     def _join(self, shard: Shard) -> None:
         root = self.state["root"]
-        for batch in shard.lists():
-            lengths = np.diff(batch.offsets)
-            join(root, np.repeat(batch.vertices, lengths), batch.targets)
-        if shard.manifest.directed and not self.one_sided:
-            for batch in shard.lists(direction="in"):
-                lengths = np.diff(batch.offsets)
-                join(root, np.repeat(batch.vertices, lengths), batch.targets)
+        for direction in self.directions:
+            for batch in shard.lists(direction=direction):
+                join(root, batch.sources(), batch.targets)
         self.state["root"] = root = roots(root, np.arange(shard.places))
         # Of its root, the smallest number of a component is the label; numbers ascend by place.
         self.state["label"] = shard.numbers.copy()
