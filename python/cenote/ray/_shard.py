@@ -128,10 +128,10 @@ class Shard:
         """
         self.end_visits()
         held = self.numbers.nbytes + sum(part.nbytes for part in self.mirrored)
-        left = self.memory - held - array_bytes
-        # The rest is for what Python does not give back at once.
+        # An eighth is for what Python does not give back at once.
+        left = self.memory - self.memory // 8 - held - array_bytes
         visits = len(directions)
-        self._visit_memory = 3 * left // 8 // visits
+        self._visit_memory = left // 3 // visits
         # A quarter for the arrays of a batch here, a quarter of a visit for batches that are read.
         edges = min(left // 4 // EDGE_BYTES, self._visit_memory // 4 // READ_EDGE_BYTES)
         self._batch_edges = max(edges, 1)
