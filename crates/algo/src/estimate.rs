@@ -8,7 +8,7 @@ use cenote_engine::{
 };
 use serde::Serialize;
 
-use crate::report::{Result, graph_pages};
+use crate::report::{Bands, Result, graph_pages};
 
 /// The estimated memory and reads of a run. Where the reads depend on more of the graph's shape
 /// than its index shows, such as on how much of it a search reaches, they are given as a range:
@@ -28,6 +28,11 @@ pub struct Estimate {
     pub bytes_read: u64,
     /// Requests for them, about.
     pub read_requests: u64,
+    /// Bytes written to the file of vertex state that does not fit in memory.
+    pub bytes_written: u64,
+    /// How that state is divided; unset if it fits in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bands: Option<Bands>,
     /// Usual minimum of the bytes read.
     pub bytes_read_at_least: u64,
     /// Usual maximum of the bytes read.
@@ -155,8 +160,29 @@ impl Estimate {
             bytes_read_at_least: at_least,
             bytes_read_at_most: with_runs(reads.at_most),
             read_requests,
+            bytes_written: 0,
+            bands: None,
             because: because.into(),
             device_seconds: schedule.seconds_predicted(read_requests, likely),
+        }
+    }
+}
+
+impl Estimate {
+    /// Adds what a state file costs.
+    pub(crate) fn with_bands(self, schedule: &Schedule, write_rate: f64, bands: Bands) -> Self {
+        let Bands { state_bytes_read: read, bytes_written: written, .. } = bands;
+        let requests = schedule.requests_for_bytes(read);
+        let seconds = schedule.seconds_predicted(requests, read) + written as f64 / write_rate;
+        Self {
+            bytes_read: self.bytes_read + read,
+            bytes_read_at_least: self.bytes_read_at_least + read,
+            bytes_read_at_most: self.bytes_read_at_most + read,
+            read_requests: self.read_requests + requests,
+            device_seconds: self.device_seconds + seconds,
+            bytes_written: written,
+            bands: Some(bands),
+            ..self
         }
     }
 }

@@ -57,4 +57,4 @@ mod worklist;
 
 pub use estimate::Estimate;
 pub use ranks::{NO_PARENT, default_source};
-pub use report::{AlgoError, Result, Run};
+pub use report::{AlgoError, Bands, Result, Run};

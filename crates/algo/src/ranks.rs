@@ -7,7 +7,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{Adjacency, Bitmap, Direction, Graph, HugeVec, Order, VertexId};
+use cenote_engine::{
+    Adjacency, Bitmap, Direction, Graph, HugeVec, Order, StateArray, StateFile, VertexId,
+};
 use rayon::prelude::*;
 
 use crate::report::Result;
@@ -77,7 +79,7 @@ pub fn default_source(graph: &Graph) -> Result<VertexId> {
 #[derive(Debug)]
 pub(crate) struct Ranks {
     /// `None` where every vertex is its own rank.
-    ranks: Option<HugeVec<VertexId>>,
+    ranks: Option<StateArray<VertexId>>,
     /// Ranks from here on are those of deleted vertices.
     live: VertexId,
 }
@@ -100,7 +102,47 @@ impl Ranks {
             ranks[v as usize] = next;
             next += 1;
         })?;
-        Ok(Self { ranks: Some(ranks), live })
+        Ok(Self { ranks: Some(ranks.into()), live })
+    }
+
+    /// Writes the ranks to a state file, as many at a time as fit in `memory`. Returns their place;
+    /// `None` where every vertex is its own rank.
+    pub fn write(graph: &Graph, file: &StateFile, memory: &mut [VertexId]) -> Result<Option<u64>> {
+        if is_natural(graph) {
+            return Ok(None);
+        }
+        let n = graph.vertices();
+        let place = file.reserve(4 * n as u64);
+        // Parts begin at multiples of 4 KiB.
+        let part = (memory.len() / 1024 * 1024).max(1024.min(memory.len()));
+        for first in (0..n).step_by(part) {
+            let ranks = &mut memory[..part.min(n - first)];
+            let mut next = 0;
+            for_each_by_id(graph, |v| {
+                if let Some(rank) = (v as usize).checked_sub(first).and_then(|v| ranks.get_mut(v)) {
+                    *rank = next;
+                }
+                next += 1;
+            })?;
+            file.write(place + 4 * first as u64, ranks)?;
+        }
+        Ok(Some(place))
+    }
+
+    /// The ranks that [`Ranks::write`] has written.
+    pub fn stored(
+        graph: &Graph,
+        ranks: Option<cenote_engine::Result<StateArray<VertexId>>>,
+    ) -> Result<Self> {
+        let live = graph.live_vertices() as VertexId;
+        Ok(Self { ranks: ranks.transpose()?, live })
+    }
+
+    /// Gives the memory of ranks in a state file back, until they are used again.
+    pub fn release(&self) {
+        if let Some(ranks) = &self.ranks {
+            ranks.release();
+        }
     }
 
     /// Whether every vertex is its own rank.
@@ -183,7 +225,11 @@ impl Ranks {
 
     /// The inverse, in the same memory.
     pub fn into_vertices(self, graph: &Graph) -> Result<Vertices> {
-        self.ranks.map_or(Ok(Vertices(None)), |memory| Vertices::read(graph, memory))
+        match self.ranks {
+            None => Ok(Vertices(None)),
+            Some(StateArray::Memory(memory)) => Vertices::read(graph, memory),
+            Some(StateArray::File(_)) => Vertices::load(graph),
+        }
     }
 }
 

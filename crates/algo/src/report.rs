@@ -84,6 +84,8 @@ pub struct Run {
     pub schedule: Schedule,
     /// Fraction of the pages that the cache could hold, 0 to 1.
     pub cached_fraction: f64,
+    /// How vertex state that does not fit in memory was divided; `None` if it fits.
+    pub bands: Option<Bands>,
     /// The record of each step, if [`explain`](cenote_engine::EngineConfig::explain) is set.
     pub steps: Vec<StepRecord>,
 }
@@ -95,9 +97,35 @@ impl Run {
             memory: *engine.memory(),
             schedule: engine.schedule().clone(),
             cached_fraction: engine.cached_fraction(),
+            bands: None,
             steps: engine.explain(),
         }
     }
+}
+
+/// How vertex state that does not fit in memory is divided into bands of vertices, and what that
+/// costs by the plan.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Bands {
+    /// Number of bands.
+    pub count: u32,
+    /// Vertices of a band.
+    pub vertices: u32,
+    /// Bytes of a band in memory.
+    pub band_bytes: u64,
+    /// Bands whose entries are read from blocks in the state file, not from the lists.
+    pub from_blocks: u32,
+    /// Bytes of these blocks.
+    pub block_bytes: u64,
+    /// Bytes of the state file.
+    pub file_bytes: u64,
+    /// Bytes read from the state file.
+    pub state_bytes_read: u64,
+    /// Bytes written to it.
+    pub bytes_written: u64,
+    /// Why so, in words.
+    pub because: String,
 }
 
 /// Pages that hold the lists of a direction; 0 where it is not stored.

@@ -11,6 +11,7 @@
 //! - [`plan`]: chooses extents and depth from a profile
 //! - [`heap`]: how the allocator returns memory
 //! - [`standard_output`]: whether it was open when the process started
+//! - [`unnamed`]: files without a name, and read-only mappings of them
 //!
 //! I/O comes in batches: push requests into a [`Queue`], submit, reap completions. One I/O is
 //! a batch of one. Everything is synchronous; each worker thread owns its queue.
@@ -49,6 +50,7 @@ pub mod request;
 mod setters;
 mod slab;
 pub mod standard_output;
+pub mod unnamed;
 pub mod wrapper;
 
 use std::any::Any;

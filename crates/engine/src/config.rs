@@ -1,6 +1,7 @@
 //! The configuration of a run: memory, threads, strategy, depth, cancellation.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -109,6 +110,9 @@ pub struct EngineConfig {
     pub explain: bool,
     /// The most records of steps: beyond it, records of steps that follow each other are merged.
     pub steps_max: usize,
+    /// Folder for the file of vertex state that does not fit in memory; unset: it must fit. Only
+    /// algorithms that say so put their state in a file, and only with [`Strategy::Auto`].
+    pub state_dir: Option<PathBuf>,
     /// Cancels the run.
     pub cancel: Cancel,
 }
@@ -126,8 +130,14 @@ impl EngineConfig {
             weighted: false,
             explain: false,
             steps_max: usize::MAX,
+            state_dir: None,
             cancel: Cancel::default(),
         }
+    }
+
+    /// Bytes per second that the profile gives for writes of `request_bytes`, several in flight.
+    pub fn write_bytes_per_second(&self, request_bytes: u64) -> f64 {
+        self.profile.model().at(request_bytes).write_iops_max * request_bytes as f64
     }
 
     setters! {
@@ -140,6 +150,7 @@ impl EngineConfig {
         weighted: bool,
         explain: bool,
         steps_max: usize,
+        state_dir: Option<PathBuf>,
         cancel: Cancel,
     }
 }

@@ -1,13 +1,14 @@
 //! The engine: one graph, one memory budget, worker threads, and statistics of its visits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_device::Clock;
 use cenote_pool::Pool;
 use cenote_store::{Adjacency, Direction, Graph, VertexId};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::bands::{StateCounts, StateFile};
 use crate::config::{EngineConfig, THREADS_MAX};
 use crate::error::{EngineError, Result};
 use crate::explain::{Counts, RunStats, StepLog, StepRecord};
@@ -31,7 +32,18 @@ pub struct Engine {
     pub(crate) copies_max: CopiesMax,
     /// Whether a visit or a look-up is running.
     busy: AtomicBool,
-    totals: Mutex<(RunStats, StepLog)>,
+    totals: Mutex<Totals>,
+    /// What all state files have read and written.
+    pub(crate) state: Arc<StateCounts>,
+}
+
+/// Totals of a run.
+#[derive(Debug, Default)]
+struct Totals {
+    stats: RunStats,
+    steps: StepLog,
+    /// The reads so far of visits that make one step together.
+    group: Option<Counts>,
 }
 
 impl Engine {
@@ -60,6 +72,7 @@ impl Engine {
             copies_max: CopiesMax::default(),
             busy: AtomicBool::new(false),
             totals: Mutex::default(),
+            state: Arc::default(),
         })
     }
 
@@ -78,7 +91,7 @@ impl Engine {
             return Err(EngineError::Threads { threads, reason });
         }
         let decode_bytes = threads as u64 * decoded_bytes(graph);
-        let fixed = (graph.memory_bytes() as u64 + decode_bytes).saturating_add(needs.state_bytes);
+        let fixed = Self::fixed_bytes(graph, config).saturating_add(needs.state_bytes);
         let left = config.memory_bytes.saturating_sub(fixed);
         let left = left_beside_queues(graph, left);
         let schedule = Schedule::new(config, graph.page_bytes(), left);
@@ -86,6 +99,12 @@ impl Engine {
         let buffer_bytes = schedule.buffer_bytes() + decode_bytes + queues as u64;
         let memory = MemoryPlan::divide(graph, config, needs, buffer_bytes)?;
         Ok((schedule, memory))
+    }
+
+    /// Bytes of the budget that a run takes beside state, buffers and cached pages: the index, and
+    /// a decoded page a worker where pages are packed.
+    pub fn fixed_bytes(graph: &Graph, config: &EngineConfig) -> u64 {
+        graph.memory_bytes() as u64 + config.threads as u64 * decoded_bytes(graph)
     }
 
     /// The graph.
@@ -132,12 +151,49 @@ impl Engine {
 
     /// Totals so far.
     pub fn stats(&self) -> RunStats {
-        self.totals.lock().unwrap_or_else(PoisonError::into_inner).0
+        let mut stats = self.totals().stats;
+        let state = self.state.counts();
+        stats.bytes_read += state.bytes_read;
+        stats.read_requests += state.reads;
+        stats.state_bytes_read = state.bytes_read;
+        stats.bytes_written = state.bytes_written;
+        stats.write_requests = state.writes;
+        stats
+    }
+
+    fn totals(&self) -> MutexGuard<'_, Totals> {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does `work`, whose visits, and transfers of state files, are recorded as one step.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub fn step<R, E>(
+        &self,
+        label: impl Into<String>,
+        work: impl FnOnce() -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        let (started_ns, before) = (self.clock.now_ns(), self.state.counts());
+        self.totals().group = Some(Counts::default());
+        let done = work();
+        let mut counts = self.totals().group.take().unwrap_or_default();
+        let state = self.state.counts();
+        let lists = counts;
+        counts.requests += state.reads - before.reads;
+        counts.bytes += state.bytes_read - before.bytes_read;
+        counts.bytes_written += state.bytes_written - before.bytes_written;
+        if done.is_ok() {
+            self.push_step(label.into(), None, counts, started_ns);
+            let seconds = (self.clock.now_ns() - started_ns) as f64 / 1e9;
+            self.totals().add(lists, seconds);
+        }
+        done
     }
 
     /// The steps so far; empty unless [`EngineConfig::explain`] is set.
     pub fn explain(&self) -> Vec<StepRecord> {
-        self.totals.lock().unwrap_or_else(PoisonError::into_inner).1.records().to_vec()
+        self.totals().steps.records().to_vec()
     }
 
     /// How many pages hold lists of the `active` set; 0 if [`Engine::visit`] would refuse the set.
@@ -162,6 +218,17 @@ impl Engine {
             return Ok(());
         }
         Err(EngineError::Vertex { vertex, vertices })
+    }
+
+    /// A file for vertex state that does not fit in memory, in [`EngineConfig::state_dir`], with
+    /// buffers of `buffer_bytes` in total for its large transfers.
+    ///
+    /// # Errors
+    /// [`EngineError::Missing`] without a folder; it cannot be written to.
+    pub fn state_file(&self, buffer_bytes: u64) -> Result<StateFile> {
+        let folder = self.config.state_dir.as_deref();
+        let folder = folder.ok_or(EngineError::Missing { what: "folder for vertex state" })?;
+        StateFile::create(folder, buffer_bytes, Arc::clone(&self.state))
     }
 
     /// Returns [`EngineError::Interrupted`] if the run was cancelled.
@@ -196,29 +263,46 @@ impl Engine {
         started_ns: u64,
     ) {
         let seconds = (self.clock.now_ns() - started_ns) as f64 / 1e9;
-        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
-        let (stats, steps) = &mut *totals;
-        stats.bytes_read += counts.bytes;
-        stats.read_requests += counts.requests;
-        stats.pages_cached += counts.pages_cached;
-        stats.steps += 1;
-        stats.visit_seconds += seconds;
-        if self.config.explain {
-            let step = StepRecord {
-                label,
-                label_last: None,
-                started_ns,
-                frontier,
-                pages_cached: counts.pages_cached,
-                pages_read: counts.pages_read,
-                pages_gap: counts.pages_fetched - counts.pages_read,
-                requests: counts.requests,
-                bytes: counts.bytes,
-                seconds_predicted: self.schedule.seconds_predicted(counts.requests, counts.bytes),
-                seconds,
-            };
-            steps.push(step, self.config.steps_max);
+        {
+            let mut totals = self.totals();
+            if let Some(group) = &mut totals.group {
+                *group += counts;
+                return;
+            }
+            totals.add(counts, seconds);
         }
+        self.push_step(label, frontier, counts, started_ns);
+    }
+
+    fn push_step(&self, label: String, frontier: Option<u64>, counts: Counts, started_ns: u64) {
+        if !self.config.explain {
+            return;
+        }
+        let step = StepRecord {
+            label,
+            label_last: None,
+            started_ns,
+            frontier,
+            pages_cached: counts.pages_cached,
+            pages_read: counts.pages_read,
+            pages_gap: counts.pages_fetched - counts.pages_read,
+            requests: counts.requests,
+            bytes: counts.bytes,
+            bytes_written: counts.bytes_written,
+            seconds_predicted: self.schedule.seconds_predicted(counts.requests, counts.bytes),
+            seconds: (self.clock.now_ns() - started_ns) as f64 / 1e9,
+        };
+        self.totals().steps.push(step, self.config.steps_max);
+    }
+}
+
+impl Totals {
+    fn add(&mut self, counts: Counts, seconds: f64) {
+        self.stats.bytes_read += counts.bytes;
+        self.stats.read_requests += counts.requests;
+        self.stats.pages_cached += counts.pages_cached;
+        self.stats.steps += 1;
+        self.stats.visit_seconds += seconds;
     }
 }
 

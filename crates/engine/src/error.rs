@@ -37,6 +37,27 @@ pub enum EngineError {
         /// Each part with its bytes.
         breakdown: String,
     },
+    /// The disk has no room for the vertex state that does not fit in memory.
+    #[error(
+        "{file}: no room for the vertex state after {written} bytes ({reason}); free space, give \
+         another folder for it, or more --memory"
+    )]
+    StateFull {
+        /// The state file, by its folder.
+        file: String,
+        /// Bytes that the run has written.
+        written: u64,
+        /// The error of the system.
+        reason: String,
+    },
+    /// A block of vertex state did not come back as it was written.
+    #[error("{file}: the block at offset {offset} is damaged: check the drive, and run again")]
+    StateDamaged {
+        /// The state file, by its folder.
+        file: String,
+        /// Its offset in the file.
+        offset: u64,
+    },
     /// The graph lacks what a visit needs.
     #[error("the graph has no {what}: import it with them")]
     Missing {

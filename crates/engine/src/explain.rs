@@ -7,16 +7,27 @@ use serde::Serialize;
 /// Totals of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct RunStats {
-    /// Bytes read from the device.
+    /// Bytes read, those of state files included.
     pub bytes_read: u64,
-    /// Read requests to the device.
+    /// Read requests, those to state files included.
     pub read_requests: u64,
+    /// Bytes read from state files.
+    pub state_bytes_read: u64,
+    /// Bytes written, all of them to state files.
+    pub bytes_written: u64,
+    /// Write requests.
+    pub write_requests: u64,
     /// Visits.
     pub steps: u64,
     /// Active pages that were found in memory.
     pub pages_cached: u64,
     /// Seconds spent in visits, by the device's clock.
     pub visit_seconds: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One visit: its frontier, pages, requests and time.
@@ -42,7 +53,10 @@ pub struct StepRecord {
     pub requests: u64,
     /// Bytes read.
     pub bytes: u64,
-    /// Seconds that the profile predicts for these requests, without computation.
+    /// Bytes written to a state file.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bytes_written: u64,
+    /// Seconds that the profile predicts for these reads, without computation.
     pub seconds_predicted: f64,
     /// Seconds measured.
     pub seconds: f64,
@@ -59,6 +73,7 @@ impl StepRecord {
         self.pages_gap += next.pages_gap;
         self.requests += next.requests;
         self.bytes += next.bytes;
+        self.bytes_written += next.bytes_written;
         self.seconds_predicted += next.seconds_predicted;
         self.seconds += next.seconds;
     }
@@ -123,6 +138,8 @@ pub(crate) struct Counts {
     pub pages_read: u64,
     /// Pages that were read, including those between active ones.
     pub pages_fetched: u64,
+    /// Bytes written to state files.
+    pub bytes_written: u64,
 }
 
 impl AddAssign for Counts {
@@ -132,6 +149,7 @@ impl AddAssign for Counts {
         self.pages_cached += other.pages_cached;
         self.pages_read += other.pages_read;
         self.pages_fetched += other.pages_fetched;
+        self.bytes_written += other.bytes_written;
     }
 }
 
@@ -150,6 +168,7 @@ mod tests {
             pages_gap: 0,
             requests: 1,
             bytes: number,
+            bytes_written: 0,
             seconds_predicted: 0.0,
             seconds: 1.0,
         }

@@ -142,6 +142,13 @@ pub enum ActiveSet<'a> {
     In(&'a Frontier),
     /// The lists of vertices outside a set, such as the unvisited. The set may grow meanwhile.
     NotIn(&'a Bitmap),
+    /// The lists of consecutive vertices.
+    Within {
+        /// The first vertex.
+        from: VertexId,
+        /// Behind the last one.
+        to: VertexId,
+    },
 }
 
 impl ActiveSet<'_> {
@@ -152,13 +159,14 @@ impl ActiveSet<'_> {
             ActiveSet::All => true,
             ActiveSet::In(frontier) => frontier.contains(v),
             ActiveSet::NotIn(bits) => !bits.contains(v),
+            ActiveSet::Within { from, to } => (*from..*to).contains(&v),
         }
     }
 
-    /// The number of vertices that the set was made for; None for `All`.
+    /// The number of vertices that the set was made for; None for `All` and `Within`.
     pub(crate) fn vertices(&self) -> Option<usize> {
         match self {
-            ActiveSet::All => None,
+            ActiveSet::All | ActiveSet::Within { .. } => None,
             ActiveSet::In(frontier) => Some(frontier.bits.len()),
             ActiveSet::NotIn(bits) => Some(bits.len()),
         }
@@ -170,6 +178,7 @@ impl ActiveSet<'_> {
             ActiveSet::All => !range.is_empty(),
             ActiveSet::In(frontier) => frontier.bits.any_in(range, false),
             ActiveSet::NotIn(bits) => bits.any_in(range, true),
+            ActiveSet::Within { from, to } => range.start.max(*from) < range.end.min(*to),
         }
     }
 

@@ -81,6 +81,9 @@ pub trait Kernel: Sync {
         true
     }
 
+    /// Called by each worker, on its thread, when its part of a visit without weights is over.
+    fn end(&self, _local: &mut Self::Local) {}
+
     /// Whether the visit can end early. Called between pages.
     fn is_done(&self, _local: &mut Self::Local) -> bool {
         false

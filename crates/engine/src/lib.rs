@@ -12,6 +12,7 @@
 //!   [`Engine::visit_weighted_pages`]), of hub neighbours ([`Engine::visit_hub_neighbours`]), and
 //!   without steps ([`Engine::visit_asynchronously`])
 //! - [`Lookup`]: single lists, for serial work ([`Engine::lookup`])
+//! - [`StateFile`], [`Blocks`], [`StateArray`]: vertex state that does not fit in memory
 //! - [`EngineConfig`], [`MemoryPlan`], [`StepRecord`]: configuration, budget, what each step read
 //!
 //! # An algorithm of your own
@@ -34,6 +35,7 @@
 
 mod assembled;
 mod asynchronous;
+mod bands;
 mod bitmap;
 mod config;
 mod engine;
@@ -55,6 +57,10 @@ mod workers;
 
 pub use assembled::Assembled;
 pub use asynchronous::{AsynchronousConfig, SPLIT_THRESHOLD};
+pub use bands::{
+    BlockRef, BlockWriter, Blocks, STATE_ALIGN_BYTES, SealedState, StateArray, StateFile,
+    StateTotals,
+};
 pub use bitmap::Bitmap;
 pub use cenote_device::memory::prefetch;
 #[doc(hidden)]
@@ -73,6 +79,6 @@ pub use kernel::{Kernel, Purpose};
 pub use lookup::Lookup;
 pub use memory_plan::{MemoryPlan, Needs};
 pub use schedule::{DriveCorrection, Schedule};
-pub use serial::{for_each_list, for_each_weighted_list};
+pub use serial::{for_each_list, for_each_list_of, for_each_weighted_list};
 pub use tasks::PageTask;
 pub use visit::{weighted_bytes_for, weighted_pages_bytes_for};

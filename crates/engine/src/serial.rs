@@ -1,7 +1,7 @@
 //! Serial iteration over all lists with one page in memory, for verifiers.
 
 use cenote_device::{Buffer, read_exact};
-use cenote_store::{Direction, Graph, List, WeightColumn, WeightPlace, Weights};
+use cenote_store::{Decoded, Direction, Graph, List, WeightColumn, WeightPlace, Weights};
 
 use crate::error::Result;
 use crate::weight_runs::parts;
@@ -17,6 +17,24 @@ pub fn for_each_list(
         page.lists().for_each(|list| take(&list));
         Ok(())
     })?;
+    Ok(())
+}
+
+/// As [`for_each_list`], for single pages, whose numbers count from the first page of lists.
+pub fn for_each_list_of(
+    graph: &Graph,
+    direction: Direction,
+    pages: impl IntoIterator<Item = u64>,
+    mut take: impl FnMut(&List<'_>),
+) -> Result<()> {
+    let Some(adjacency) = graph.adjacency(direction) else { return Ok(()) };
+    let (device, page_bytes) = (graph.device().as_ref(), graph.page_bytes());
+    let (mut buffer, mut decoded) = (Buffer::new(page_bytes)?, Decoded::new());
+    for page in pages {
+        let offset = graph.physical(adjacency.first_page() + page) * page_bytes as u64;
+        buffer = read_exact(device, offset, page_bytes, buffer)?;
+        adjacency.parse(page, &buffer, &mut decoded)?.lists().for_each(|list| take(&list));
+    }
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The pages of a visit, cut into chunks that workers take in file order.
 
 use std::borrow::Cow;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_store::{Adjacency, VertexId};
@@ -43,6 +43,8 @@ pub(crate) struct TaskSource<'a> {
     adjacency: &'a Adjacency,
     active: ActiveSet<'a>,
     tasks: Option<Cow<'a, [PageTask]>>,
+    /// The end of the pages of a dense set.
+    end: u64,
     chunk: u64,
     next: AtomicU64,
 }
@@ -55,15 +57,21 @@ impl<'a> TaskSource<'a> {
         chunk_pages: u64,
         workers: usize,
     ) -> Self {
-        let next = AtomicU64::new(0);
-        match active.list() {
-            Some(list) => {
-                let tasks = Cow::Owned(PageTask::of_lists(adjacency, list));
-                let chunk = chunk_of(&tasks, chunk_pages, workers);
-                Self { adjacency, active, tasks: Some(tasks), chunk, next }
-            }
-            None => Self { adjacency, active, tasks: None, chunk: chunk_pages, next },
+        if let Some(list) = active.list() {
+            let tasks = Cow::Owned(PageTask::of_lists(adjacency, list));
+            let chunk = chunk_of(&tasks, chunk_pages, workers);
+            let (end, next) = (0, AtomicU64::new(0));
+            return Self { adjacency, active, tasks: Some(tasks), end, chunk, next };
         }
+        let pages = dense_pages(adjacency, &active);
+        // A range of few pages is shared by the workers too.
+        let share = (pages.end - pages.start).div_ceil(2 * workers as u64).max(8);
+        let chunk = match active {
+            ActiveSet::Within { .. } => chunk_pages.min(share),
+            _ => chunk_pages,
+        };
+        let (end, next) = (pages.end, AtomicU64::new(pages.start));
+        Self { adjacency, active, tasks: None, end, chunk, next }
     }
 
     /// A source of exactly these tasks.
@@ -85,7 +93,7 @@ impl<'a> TaskSource<'a> {
         }
         let chunk = chunk_of(tasks, chunk_pages, workers);
         let (active, tasks) = (ActiveSet::All, Some(Cow::Borrowed(tasks)));
-        Ok(Self { adjacency, active, tasks, chunk, next: AtomicU64::new(0) })
+        Ok(Self { adjacency, active, tasks, end: 0, chunk, next: AtomicU64::new(0) })
     }
 
     /// Whether the visit reads every page.
@@ -109,7 +117,7 @@ impl<'a> TaskSource<'a> {
     /// Appends the next chunk of tasks, ascending by page; false if no chunk is left. A chunk of a
     /// dense frontier may be empty.
     pub fn next_chunk(&self, into: &mut Vec<PageTask>) -> bool {
-        let total = self.tasks.as_ref().map_or(self.adjacency.pages(), |t| t.len() as u64);
+        let total = self.tasks.as_ref().map_or(self.end, |t| t.len() as u64);
         let from = self.next.fetch_add(self.chunk, Ordering::Relaxed);
         if from >= total {
             return false;
@@ -124,6 +132,17 @@ impl<'a> TaskSource<'a> {
             ),
         }
         true
+    }
+}
+
+/// The pages among which those of a dense set are.
+fn dense_pages(adjacency: &Adjacency, active: &ActiveSet<'_>) -> Range<u64> {
+    match *active {
+        ActiveSet::Within { from, to } if from >= to => 0..0,
+        ActiveSet::Within { from, to } => {
+            *adjacency.pages_of(from).start()..adjacency.pages_of(to - 1).end() + 1
+        }
+        _ => 0..adjacency.pages(),
     }
 }
 
@@ -145,5 +164,6 @@ pub(crate) fn active_pages(adjacency: &Adjacency, active: &ActiveSet<'_>) -> u64
         }
         return pages;
     }
-    (0..adjacency.pages()).filter(|&p| active.any_in(adjacency.vertices_in(p))).count() as u64
+    dense_pages(adjacency, active).filter(|&p| active.any_in(adjacency.vertices_in(p))).count()
+        as u64
 }

@@ -24,6 +24,7 @@
 //! Ranks are the same to the last bit for any number of threads, strategy, depth, device, codec or
 //! order of the vertices.
 
+mod bands;
 mod fixed;
 mod pull;
 mod push;
@@ -33,8 +34,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
-    Direction, Engine, EngineConfig, Graph, HugeVec, Needs, Strategy, VertexId, for_each_list,
-    setters,
+    Direction, Engine, EngineConfig, Graph, HugeVec, MemoryPlan, Needs, Schedule, StateArray,
+    Strategy, VertexId, for_each_list, setters,
 };
 
 use rayon::prelude::*;
@@ -131,7 +132,7 @@ impl PageRankConfig {
 #[non_exhaustive]
 pub struct PageRank {
     /// The bits of `f64`.
-    ranks: HugeVec<u64>,
+    ranks: StateArray<u64>,
     ids: Ranks,
     /// Iterations done.
     pub iterations: u32,
@@ -152,6 +153,12 @@ impl PageRank {
     /// The ranks of all vertices.
     pub fn ranks(&self) -> &[f64] {
         bytemuck::cast_slice(&self.ranks)
+    }
+
+    /// Gives the memory of ranks in a state file back, until they are used again.
+    pub fn release(&self) {
+        self.ranks.release();
+        self.ids.release();
     }
 
     /// The `count` vertices of highest rank, highest first; ties in the order of ids.
@@ -191,6 +198,24 @@ pub fn needs(graph: &Graph, _config: &EngineConfig, pagerank: &PageRankConfig) -
     Needs { what: NAME, state_bytes: 16 * n + extra, scratch_bytes: 0 }
 }
 
+/// Where the state of a run lies.
+enum Plan {
+    InMemory(Box<(Schedule, MemoryPlan)>),
+    InBands(Box<bands::BandPlan>),
+}
+
+/// In memory if it fits; else in bands, where pull can be used.
+fn plan(graph: &Graph, config: &EngineConfig, pagerank: &PageRankConfig) -> Result<Plan> {
+    match Engine::plan(graph, config, &needs(graph, config, pagerank)) {
+        Ok(plan) => Ok(Plan::InMemory(Box::new(plan))),
+        Err(refused) if pulls(graph) => {
+            let plan = bands::choose(graph, config, pagerank, refused)?;
+            Ok(Plan::InBands(Box::new(plan)))
+        }
+        Err(refused) => Err(refused.into()),
+    }
+}
+
 /// Estimates the memory and reads of a run.
 pub fn estimate(
     graph: &Graph,
@@ -198,7 +223,10 @@ pub fn estimate(
     pagerank: &PageRankConfig,
 ) -> Result<Estimate> {
     pagerank.check()?;
-    let plan = Engine::plan(graph, config, &needs(graph, config, pagerank))?;
+    let plan = match plan(graph, config, pagerank)? {
+        Plan::InMemory(plan) => *plan,
+        Plan::InBands(plan) => return Ok(plan.estimate(graph)),
+    };
     let direction =
         if graph.is_directed() && pulls(graph) { Direction::In } else { Direction::Out };
     let pass = pages(graph, direction);
@@ -225,6 +253,9 @@ pub fn run(
     pagerank: &PageRankConfig,
 ) -> Result<PageRank> {
     pagerank.check()?;
+    if let Plan::InBands(plan) = plan(graph, &config, pagerank)? {
+        return bands::run(graph, config, pagerank, *plan);
+    }
     let needs = needs(graph, &config, pagerank);
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
@@ -259,6 +290,18 @@ fn iterate(
     Ok((pagerank.iterations, change))
 }
 
+/// Rounding is far smaller: only lists that contradict the degrees create or lose mass.
+fn check_sum(graph: &Graph, pagerank: &PageRankConfig, sum: f64) -> Result<()> {
+    let least = if pagerank.variant == Variant::Cave { 0.0 } else { 1.0 };
+    if graph.live_vertices() == 0 || (least - 1e-6..1.0 + 1e-6).contains(&sum) {
+        return Ok(());
+    }
+    Err(AlgoError::Contradiction {
+        file: graph.file().to_string(),
+        fault: format!("the ranks sum to {sum}, not 1"),
+    })
+}
+
 fn finish(
     pagerank: &PageRankConfig,
     ranks: HugeVec<AtomicU64>,
@@ -266,24 +309,16 @@ fn finish(
     change: Option<f64>,
     engine: &Engine,
 ) -> Result<PageRank> {
-    // Rounding is far smaller: only lists that contradict the degrees create or lose mass.
     let sum: f64 =
         ranks.par_chunks(SUM_CHUNK).map(|chunk| chunk.iter().map(load).sum::<f64>()).sum();
-    let least = if pagerank.variant == Variant::Cave { 0.0 } else { 1.0 };
-    let live = engine.graph().live_vertices();
-    if live > 0 && !(least - 1e-6..1.0 + 1e-6).contains(&sum) {
-        return Err(AlgoError::Contradiction {
-            file: engine.graph().file().to_string(),
-            fault: format!("the ranks sum to {sum}, not 1"),
-        });
-    }
-    let scale = pagerank.scale(live);
+    check_sum(engine.graph(), pagerank, sum)?;
+    let scale = pagerank.scale(engine.graph().live_vertices());
     if scale != 1.0 {
         ranks.par_iter().for_each(|rank| store(rank, scale * load(rank)));
     }
     let converged =
         pagerank.tolerance.map(|tolerance| change.is_some_and(|change| change < tolerance));
-    let (ranks, ids) = (ranks.into_plain(), Ranks::load(engine.graph())?);
+    let (ranks, ids) = (ranks.into_plain().into(), Ranks::load(engine.graph())?);
     Ok(PageRank { ranks, ids, iterations, converged, change, run: Run::of(engine) })
 }
 

@@ -130,12 +130,12 @@ fn adjacency(engine: &Engine, direction: Direction) -> &Adjacency {
 }
 
 #[inline(always)]
-fn share(rank: f64, degree: u64) -> f64 {
+pub(super) fn share(rank: f64, degree: u64) -> f64 {
     if degree == 0 { rank } else { rank / degree as f64 }
 }
 
 #[inline(always)]
-fn rank(share: f64, degree: u64) -> f64 {
+pub(super) fn rank(share: f64, degree: u64) -> f64 {
     if degree == 0 { share } else { share * degree as f64 }
 }
 

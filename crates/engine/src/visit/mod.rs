@@ -103,6 +103,7 @@ impl Engine {
         self.on_workers(visit.step(label.into()), |reads| {
             let mut plain = Plain::new(active, kernel);
             by_vertex::run(&visit, active, &mut |list| plain.list(list), reads)?;
+            kernel.end(&mut plain.local);
             Ok(plain.local)
         })
     }
@@ -207,6 +208,7 @@ impl Visit<'_> {
         self.engine.on_workers(self.step(label), |reads| {
             let mut plain = Plain::new(active, kernel);
             flow::run(self, &mut plain, reads)?;
+            kernel.end(&mut plain.local);
             Ok(plain.local)
         })
     }

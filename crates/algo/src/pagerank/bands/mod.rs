@@ -1,0 +1,25 @@
+//! Pull with shares that do not fit in memory.
+//!
+//! Shares lie in a state file. One *band* of them is in memory at a time, and the vertices whose
+//! sums are being added up come in *windows*: for each band and each window, the entries of the
+//! window's lists that lie in the band are added to the sums of the window. Sums are integers
+//! ([`WideSum`](super::fixed::WideSum)), so the ranks are those of a run in memory to the last bit.
+//! Between bands the sums of a window wait in the file; after the last band its vertices get their
+//! next shares, in the place of the old ones, which no later band needs.
+//!
+//! The entries of a band come from the lists, where binary search finds them since lists ascend, or
+//! from *blocks*: one pass writes them sorted by band and window, as GridGraph's grid is (Zhu, Han
+//! and Chen, USENIX ATC 2015). [`plan`] compares the bytes of both with the drive's rates.
+//!
+//! - [`plan`]: sizes, and what is cheapest; [`sample`]: how lists spread over bands
+//! - [`grid`]: blocks of entries; [`sums`]: the sums of a window
+//! - [`run`]: the iterations
+
+mod grid;
+mod plan;
+mod run;
+mod sample;
+mod sums;
+
+pub(super) use plan::{BandPlan, choose};
+pub(super) use run::run;

@@ -1,0 +1,297 @@
+//! Sizes of bands, windows and blocks, and the cheapest source of each band's entries.
+
+use cenote_engine::{
+    Blocks, Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs,
+    STATE_ALIGN_BYTES, Schedule, Strategy,
+};
+
+use super::super::PageRankConfig;
+use super::super::restart::Restart;
+use super::sample::Spread;
+use super::sums;
+use crate::estimate::{Estimate, Reads, kept};
+use crate::ranks;
+use crate::report::{Bands, Result, pages};
+
+/// Bands and windows are multiples of this, so that their parts of arrays are aligned.
+const VERTICES_ALIGN: usize = 1024;
+
+/// The most bands: with more, the shares in memory are smaller than everything beside them.
+const BANDS_MAX: usize = 64;
+
+/// Bytes of a share.
+const SHARE_BYTES: u64 = 8;
+
+/// Bytes of a degree.
+const DEGREE_BYTES: u64 = 4;
+
+/// Bytes in memory for a vertex of the window: its sum, its sum as it is stored, share and degree.
+const WINDOW_VERTEX_BYTES: usize = 16 + 16 + 8 + 4;
+
+/// Bytes of a run's vertex and length in a block, about.
+const RUN_BYTES: f64 = 2.2;
+
+/// How large the parts in memory are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    pub vertices: usize,
+    pub bands: usize,
+    /// Vertices of a band, of which the last may have fewer.
+    pub band: usize,
+    /// Vertices of a window.
+    pub window: usize,
+    /// Buffers for large transfers.
+    pub buffer_bytes: u64,
+    pub block_bytes: usize,
+    /// All of it.
+    pub state_bytes: u64,
+}
+
+impl Layout {
+    /// So many bands with `memory_bytes` for all of the state.
+    fn new(
+        graph: &Graph,
+        config: &EngineConfig,
+        direction: Direction,
+        bands: usize,
+        memory_bytes: u64,
+    ) -> Self {
+        const ALIGN: usize = STATE_ALIGN_BYTES as usize;
+        let (vertices, threads) = (graph.vertices(), config.threads);
+        let band = vertices.div_ceil(bands).next_multiple_of(VERTICES_ALIGN);
+        let bands = vertices.div_ceil(band).max(1);
+        let share = |part: u64, least: u64, most: u64| {
+            usize::try_from((memory_bytes / part).clamp(least, most)).expect("clamped")
+        };
+        let window_least = (VERTICES_ALIGN * WINDOW_VERTEX_BYTES) as u64;
+        let window = share(8, window_least, 6 << 20) / WINDOW_VERTEX_BYTES;
+        let window = (window / VERTICES_ALIGN * VERTICES_ALIGN).max(VERTICES_ALIGN);
+        let window = window.min(vertices.next_multiple_of(VERTICES_ALIGN));
+        let buffer_bytes = share(16, 32 << 10, 2 << 20) as u64;
+        let block_bytes = share(8, 4 << 10, 64 << 20) / threads / (bands + 8);
+        let block_bytes = (block_bytes.min(256 << 10) / ALIGN).max(1) * ALIGN;
+        let adjacency = graph.adjacency(direction);
+        let (entries, page_entries) =
+            adjacency.map_or((0, 0), |a| (a.stored_edges(), a.page_entries_max()));
+        // What a worker decodes: of a block at most three times its bytes.
+        let decoded = (3 * block_bytes as u64).max(12 * page_entries) * threads as u64;
+        let blocks = Blocks::memory_bytes(threads, bands, block_bytes);
+        let windows = vertices.div_ceil(window) as u64;
+        let refs = 16 * (5 * entries / block_bytes as u64 + windows * (bands * threads) as u64)
+            + 32 * windows * bands as u64;
+        let state_bytes = SHARE_BYTES * band.min(vertices) as u64
+            + (WINDOW_VERTEX_BYTES * window) as u64
+            + buffer_bytes
+            + blocks
+            + decoded
+            + refs;
+        Self { vertices, bands, band, window, buffer_bytes, block_bytes, state_bytes }
+    }
+
+    /// The fewest bands that fit the budget beside `more_bytes`.
+    fn choose(graph: &Graph, config: &EngineConfig, direction: Direction, more_bytes: u64) -> Self {
+        let fixed = Engine::fixed_bytes(graph, config) + more_bytes;
+        let memory = config.memory_bytes.saturating_sub(fixed);
+        let of_reads = (memory / 8).clamp(64 << 10, 8 << 20);
+        let fitting = (1..=BANDS_MAX)
+            .map(|bands| Self::new(graph, config, direction, bands, memory))
+            .find(|layout| layout.state_bytes + of_reads <= memory);
+        fitting.unwrap_or_else(|| Self::new(graph, config, direction, BANDS_MAX, 0))
+    }
+
+    pub fn windows(&self) -> usize {
+        self.vertices.div_ceil(self.window)
+    }
+
+    /// Pages of a pass over the lists, window by window: those at the ends of two are read twice.
+    fn pass_pages(&self, graph: &Graph, direction: Direction) -> f64 {
+        (pages(graph, direction) as usize + self.windows() - 1) as f64
+    }
+
+    /// Bytes of an entry in a block: its place in the band.
+    pub fn entry_bytes(&self) -> usize {
+        let bits = usize::BITS - (self.band - 1).leading_zeros();
+        (bits as usize).div_ceil(8).clamp(2, 4)
+    }
+}
+
+/// Bytes that a run moves, as planned.
+#[derive(Clone, Copy, Debug, Default)]
+struct Traffic {
+    /// Passes over the lists.
+    passes: f64,
+    state_read: f64,
+    written: f64,
+    blocks: f64,
+}
+
+/// A run in bands.
+#[derive(Clone, Debug)]
+pub(crate) struct BandPlan {
+    pub layout: Layout,
+    pub direction: Direction,
+    /// Whether the entries of each band come from blocks.
+    pub in_blocks: Vec<bool>,
+    pub needs: Needs,
+    /// For statistics.
+    pub report: Bands,
+    traffic: Traffic,
+    schedule: Schedule,
+    memory: MemoryPlan,
+    write_rate: f64,
+}
+
+/// Plans a run in bands if `refused` says that the state does not fit in memory; otherwise returns
+/// that error, or one that says what bands need.
+pub(crate) fn choose(
+    graph: &Graph,
+    config: &EngineConfig,
+    pagerank: &PageRankConfig,
+    refused: EngineError,
+) -> Result<BandPlan> {
+    let is_possible = matches!(refused, EngineError::Budget { .. })
+        && config.strategy == Strategy::Auto
+        && config.state_dir.is_some()
+        && graph.vertices() > 0;
+    if !is_possible {
+        return Err(refused.into());
+    }
+    let direction = if graph.is_directed() { Direction::In } else { Direction::Out };
+    let more = Restart::bytes_for(graph, pagerank);
+    let layout = Layout::choose(graph, config, direction, more);
+    let what = "pagerank in bands of vertices";
+    let needs = Needs { what, state_bytes: layout.state_bytes + more, scratch_bytes: 0 };
+    let (schedule, memory) = Engine::plan(graph, config, &needs)?;
+    let spread = Spread::of(graph, direction, layout.band, layout.bands)?;
+    let iterations = f64::from(pagerank.iterations);
+    let cached = kept(graph, &memory, pages(graph, direction));
+    let pass = layout.pass_pages(graph, direction) * graph.page_bytes() as f64;
+    let rates = (schedule.bytes_per_second(), config.write_bytes_per_second(256 << 10));
+    let seconds = |traffic: &Traffic| {
+        let read = pass * passes_read(traffic.passes, cached) + traffic.state_read;
+        read / rates.0 + traffic.written / rates.1
+    };
+    let plan = |in_blocks: Vec<bool>| {
+        let traffic = traffic(graph, config, &layout, &spread, &in_blocks, iterations);
+        (seconds(&traffic), traffic, in_blocks)
+    };
+    let plans = candidates(&spread).map(plan);
+    let reread = plans[0].0;
+    let (best, traffic, in_blocks) =
+        plans.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are three");
+    let because = reason(&layout, &in_blocks, (best, reread));
+    let report = report(graph, &layout, &in_blocks, &traffic, because);
+    let write_rate = rates.1;
+    Ok(BandPlan {
+        layout,
+        direction,
+        in_blocks,
+        needs,
+        report,
+        traffic,
+        schedule,
+        memory,
+        write_rate,
+    })
+}
+
+/// Passes over lists of which a part stays in memory after the first.
+fn passes_read(passes: f64, cached: f64) -> f64 {
+    passes - (passes - 1.0).max(0.0) * cached
+}
+
+/// The sources to compare: all bands from the lists, all but the one with most entries from blocks,
+/// all from blocks.
+fn candidates(spread: &Spread) -> [Vec<bool>; 3] {
+    let bands = spread.entries.len();
+    let most = (0..bands).max_by(|&a, &b| spread.entries[a].total_cmp(&spread.entries[b]));
+    [vec![false; bands], (0..bands).map(|b| Some(b) != most).collect(), vec![true; bands]]
+}
+
+fn traffic(
+    graph: &Graph,
+    config: &EngineConfig,
+    layout: &Layout,
+    spread: &Spread,
+    in_blocks: &[bool],
+    iterations: f64,
+) -> Traffic {
+    let n = layout.vertices as f64;
+    let windows = layout.windows() as f64;
+    // The last block of every writer is not full.
+    let padding = windows * config.threads as f64 * STATE_ALIGN_BYTES as f64 / 2.0;
+    let width = layout.entry_bytes() as f64;
+    let of_band = |b: usize| {
+        let bytes = spread.entries[b] * width + spread.runs[b] * RUN_BYTES;
+        bytes + padding.min(bytes)
+    };
+    let blocks: f64 = (0..layout.bands).filter(|&b| in_blocks[b]).map(of_band).sum();
+    let from_lists = in_blocks.iter().filter(|in_blocks| !**in_blocks).count() as f64;
+    let sums: f64 = (0..layout.bands - 1)
+        .map(|b| windows * sums::window_bytes(layout.window, spread.begun[b] / windows))
+        .sum();
+    let share = SHARE_BYTES as f64 * n;
+    let degree = DEGREE_BYTES as f64 * n;
+    let ranks = if ranks::is_natural(graph) { 0.0 } else { 4.0 * n };
+    Traffic {
+        passes: iterations * from_lists + f64::from(u8::from(blocks > 0.0)),
+        state_read: iterations * (2.0 * share + degree + sums + blocks) + share + degree,
+        written: share + degree + iterations * (share + sums) + blocks + share + ranks,
+        blocks,
+    }
+}
+
+fn reason(layout: &Layout, in_blocks: &[bool], (best, reread): (f64, f64)) -> String {
+    let bands = layout.bands;
+    let blocks = in_blocks.iter().filter(|in_blocks| **in_blocks).count();
+    let fit = "the vertex state does not fit in memory";
+    let reread = format!("{best:.2} s of device time, {reread:.2} s if every band reads the lists");
+    match blocks {
+        0 if bands == 1 => format!("{fit}, one copy of the shares does"),
+        0 => format!("{fit}: each of {bands} bands reads the lists, which costs least"),
+        all if all == bands => format!("{fit}: {bands} bands, all from blocks: {reread}"),
+        some => format!("{fit}: {bands} bands, {some} of them from blocks: {reread}"),
+    }
+}
+
+fn report(
+    graph: &Graph,
+    layout: &Layout,
+    in_blocks: &[bool],
+    traffic: &Traffic,
+    because: String,
+) -> Bands {
+    let mut file = (SHARE_BYTES + DEGREE_BYTES) * layout.vertices as u64 + traffic.blocks as u64;
+    if layout.bands > 1 {
+        file += layout.windows() as u64 * sums::slot_bytes(layout.window);
+    }
+    if !ranks::is_natural(graph) {
+        file += 4 * layout.vertices as u64;
+    }
+    Bands {
+        count: layout.bands as u32,
+        vertices: layout.band.min(layout.vertices) as u32,
+        band_bytes: SHARE_BYTES * layout.band.min(layout.vertices) as u64,
+        from_blocks: in_blocks.iter().filter(|in_blocks| **in_blocks).count() as u32,
+        block_bytes: traffic.blocks as u64,
+        file_bytes: file,
+        state_bytes_read: traffic.state_read as u64,
+        bytes_written: traffic.written as u64,
+        because,
+    }
+}
+
+impl BandPlan {
+    /// The estimate of the run.
+    pub fn estimate(self, graph: &Graph) -> Estimate {
+        let cached = kept(graph, &self.memory, pages(graph, self.direction));
+        let pass = self.layout.pass_pages(graph, self.direction);
+        let read = pass * passes_read(self.traffic.passes, cached);
+        let visited = pass * self.traffic.passes;
+        let reads = Reads::about(read).visiting(visited);
+        let because = self.report.because.clone();
+        let schedule = self.schedule.clone();
+        let estimate = Estimate::new(graph, (schedule, self.memory), reads, because);
+        estimate.with_bands(&self.schedule, self.write_rate, self.report)
+    }
+}

@@ -1,0 +1,149 @@
+//! Runs whose vertex state does not fit in memory: the answers of a run in memory to the last bit,
+//! the bytes of the estimate, and nothing left behind.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cenote_algo::AlgoError;
+use cenote_algo::pagerank::{self, PageRankConfig, Variant};
+use cenote_engine::{EngineConfig, EngineError, Graph, RunStats};
+
+use crate::plain::{Plain, Random};
+
+const PLENTY: u64 = 256 << 20;
+
+/// A run that may use a file in `folder`.
+fn config(folder: &Path, memory_bytes: u64, threads: usize) -> EngineConfig {
+    EngineConfig::with_memory(memory_bytes).threads(threads).state_dir(Some(folder.to_owned()))
+}
+
+/// Graphs of all kinds: skewed, local, long paths in and out of order, a star, pairs.
+fn graphs() -> Vec<Plain> {
+    let n = 120_000;
+    let mut random = Random(3);
+    let mut skewed = |edges: u32| -> Vec<(u32, u32)> {
+        let mut end = |bits: u32| (0..bits).fold(0, |v, _| 2 * v + u32::from(random.below(4) == 0));
+        (0..edges).map(|_| (end(17) % n, end(17) % n)).collect()
+    };
+    let skewed = skewed(500_000);
+    let side = 346;
+    let grid: Vec<(u32, u32)> = (0..side * side)
+        .flat_map(|v| [(v, v + 1), (v, v + side)])
+        .filter(|&(v, w)| w < side * side && (w != v + 1 || w % side > 0))
+        .collect();
+    let at = |i: u32| (u64::from(i) * 77_777 % 119_993) as u32;
+    let scattered: Vec<_> = (0..119_992).map(|i| (at(i), at(i + 1))).collect();
+    let path: Vec<_> = (0..n - 1).map(|v| (v, v + 1)).collect();
+    let star: Vec<_> = (0..n).filter(|&v| v != 70_000).map(|v| (70_000, v)).collect();
+    vec![
+        Plain::of(n, &skewed, false).named("skewed"),
+        Plain::of(n, &skewed, true).named("skewed, directed"),
+        Plain::of(n, &grid, false).named("grid"),
+        Plain::of(n, &path, false).named("path"),
+        Plain::of(n, &scattered, false).named("scattered path"),
+        Plain::of(n, &star, false).named("star"),
+        Plain::of(n, &star, true).named("star, directed"),
+        Plain::of(n, &[(5, 119_000), (7, 8)], false).named("two edges"),
+    ]
+}
+
+fn bits(ranks: &[f64]) -> Vec<u64> {
+    ranks.iter().map(|rank| rank.to_bits()).collect()
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).unwrap().next().is_none()
+}
+
+fn assert_close(case: &str, what: &str, planned: u64, found: u64) {
+    let ratio = planned as f64 / found as f64;
+    assert!((0.85..1.15).contains(&ratio), "{case}: {planned} {what} planned, {found} found");
+}
+
+/// Runs PageRank with little memory and compares it with `expected`.
+fn check_pagerank(
+    case: &str,
+    graph: &Arc<Graph>,
+    config: &EngineConfig,
+    ranks: &PageRankConfig,
+    expected: &pagerank::PageRank,
+) -> RunStats {
+    let estimate = pagerank::estimate(graph, config, ranks).unwrap();
+    let found = pagerank::run(graph, config.clone(), ranks).unwrap();
+    let bands = found.run.bands.clone().expect(case);
+    println!("{case}: {bands:?}, {:?}", found.run.stats);
+    assert!(bits(expected.ranks()) == bits(found.ranks()), "{case}");
+    assert_eq!((expected.iterations, expected.change), (found.iterations, found.change), "{case}");
+    assert_eq!(expected.top(20), found.top(20), "{case}");
+    assert_eq!(expected.converged, found.converged, "{case}");
+    found.release();
+    assert!(bits(expected.ranks()) == bits(found.ranks()), "{case}");
+    if ranks.tolerance.is_none() {
+        let stats = found.run.stats;
+        assert_close(case, "bytes read", estimate.bytes_read, stats.bytes_read);
+        assert_close(case, "bytes written", estimate.bytes_written, stats.bytes_written);
+    }
+    assert!(found.run.memory.total_bytes() <= config.memory_bytes);
+    found.run.stats
+}
+
+#[test]
+fn ranks_in_bands_are_those_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    for graph in graphs() {
+        let stored = graph.stored();
+        let ranks = |iterations| PageRankConfig::default().iterations(iterations);
+        let expected = [1, 2, 4].map(|iterations| {
+            let plenty = config(folder.path(), PLENTY, 2);
+            pagerank::run(&stored, plenty, &ranks(iterations)).unwrap()
+        });
+        assert!(expected[0].run.bands.is_none());
+        for (memory_bytes, threads, at) in
+            [(1_700_000, 2, 1), (1_000_000, 1, 0), (1_000_000, 4, 2), (650_000, 2, 1)]
+        {
+            let ranks = ranks(expected[at].iterations);
+            let case = format!("{}, {}, {memory_bytes}", graph.name, ranks.iterations);
+            let config = config(folder.path(), memory_bytes, threads);
+            check_pagerank(&case, &stored, &config, &ranks, &expected[at]);
+        }
+    }
+    assert!(is_empty(folder.path()));
+}
+
+#[test]
+fn every_kind_of_ranks_comes_in_bands() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = graphs().swap_remove(0);
+    let stored = graph.stored();
+    let kinds = [
+        PageRankConfig::default().tolerance(Some(1e-3)).iterations(30),
+        PageRankConfig::default().personalize(vec![0, 17, 70_000]),
+        PageRankConfig::default().variant(Variant::Cave).iterations(3),
+        PageRankConfig::default().damping(0.5).iterations(0),
+    ];
+    for (i, ranks) in kinds.iter().enumerate() {
+        let expected = pagerank::run(&stored, config(folder.path(), PLENTY, 2), ranks).unwrap();
+        let config = config(folder.path(), 800_000, 2);
+        check_pagerank(&format!("kind {i}"), &stored, &config, ranks, &expected);
+    }
+}
+
+#[test]
+fn a_budget_too_small_for_bands_names_one_that_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let stored = graphs().swap_remove(0).stored();
+    let ranks = PageRankConfig::default();
+    let error = pagerank::run(&stored, config(folder.path(), 100_000, 2), &ranks).unwrap_err();
+    let AlgoError::Engine(EngineError::Budget { suggested, what, .. }) = error else {
+        panic!("{error}");
+    };
+    assert_eq!(what, "pagerank in bands of vertices (auto)");
+    pagerank::run(&stored, config(folder.path(), suggested << 20, 2), &ranks).unwrap();
+    // Without a folder, all state must fit.
+    let config = EngineConfig::with_memory(1_000_000).threads(2);
+    let error = pagerank::run(&stored, config, &ranks).unwrap_err().to_string();
+    assert!(error.contains("pagerank (auto) needs"), "{error}");
+    let config = self::config(Path::new("/no/such/folder"), 1_000_000, 2);
+    let error = pagerank::run(&stored, config, &ranks).unwrap_err().to_string();
+    assert!(error.starts_with("/no/such/folder/(state file): cannot create"), "{error}");
+}
