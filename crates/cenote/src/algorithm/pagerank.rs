@@ -126,6 +126,10 @@ impl Algorithm for PageRank {
         vec![Column::real("rank", |v| ranks.rank(v))]
     }
 
+    fn release(ranks: &pagerank::PageRank) {
+        ranks.release();
+    }
+
     fn inputs(&self) -> Vec<PathBuf> {
         self.personalize.files().to_vec()
     }

@@ -25,7 +25,6 @@ use parquet::schema::types::Type;
 use super::OutputFile;
 use crate::error::{Error, Result};
 use crate::graph::StoredGraph;
-use crate::watch::Watch;
 
 /// Rows formatted at a time.
 pub(crate) const BATCH: u32 = 1 << 16;
@@ -229,20 +228,19 @@ impl Rows for OfList<'_> {
 }
 
 /// Writes the columns for every vertex, or those of a list of rows, in a Parquet file with the
-/// metadata; the format is the extension of `path`, CSV for a stream without one. Returns the bytes
-/// written.
+/// metadata; the format is the extension of `path`, CSV for a stream without one. Calls `check`
+/// between batches of rows; an error of it ends the writing. Returns the bytes written.
 pub fn write(
     path: &Path,
     inputs: &[impl AsRef<Path>],
     graph: &StoredGraph,
     (listed, columns, metadata): (Option<Listed<'_>>, &[Column<'_>], Vec<(&'static str, String)>),
-    watch: &Watch,
+    check: &dyn Fn() -> Result<()>,
 ) -> Result<u64> {
     let ids = graph.ids()?;
-    let check = || watch.check();
     if let Some(listed) = listed {
         let rows = OfList { kind: ids.kind(), listed, names: ids.load()? };
-        let table = Table { rows: &rows, columns, metadata, check: &check };
+        let table = Table { rows: &rows, columns, metadata, check };
         return write_rows(path, inputs, &table);
     }
     // In memory, because columns of vertices are looked up in random order.
@@ -251,7 +249,7 @@ pub fn write(
         false => None,
     };
     let rows = OfGraph { ids, names };
-    write_rows(path, inputs, &Table { rows: &rows, columns, metadata, check: &check })
+    write_rows(path, inputs, &Table { rows: &rows, columns, metadata, check })
 }
 
 /// Writes a table. Returns the bytes written.

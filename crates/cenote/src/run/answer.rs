@@ -106,9 +106,10 @@ impl<A: Algorithm> Answer<A> {
     /// As there, apart from those of the path.
     pub fn page(&self) -> Result<crate::report::Page> {
         let columns = A::columns(&self.output);
-        let (graph, watch) = (&*self.graph, &self.watch);
+        let graph = &*self.graph;
+        let check = || self.between_batches();
         let rows = A::rows(&self.output).map(|rows| rows.count);
-        let values = picture::Values { graph, rows, watch };
+        let values = picture::Values { graph, rows, check: &check };
         let pictures = picture::pictures(&columns, &values, self.stats.memory_budget_bytes)?;
         let fingerprint = picture::fingerprint(&columns, &values)?;
         let superblock = graph.superblock();
@@ -181,8 +182,14 @@ impl<A: Algorithm> Answer<A> {
             &self.inputs,
             &self.graph,
             (A::rows(&self.output), &columns, metadata),
-            &self.watch,
+            &|| self.between_batches(),
         )
+    }
+
+    /// Called between batches of values: an answer in a file keeps little of it in memory.
+    fn between_batches(&self) -> Result<()> {
+        A::release(&self.output);
+        self.watch.check()
     }
 
     /// As [`write`](Self::write), unless the algorithm itself has written its output.

@@ -40,6 +40,7 @@ use crate::output;
 pub use crate::output::table::{Column, Listed};
 pub use crate::watch::Progress;
 use crate::watch::Watch;
+pub use cenote_algo::Bands;
 
 /// The parameters, result and summary of an algorithm.
 pub trait Algorithm: fmt::Debug + Sized {
@@ -93,6 +94,9 @@ pub trait Algorithm: fmt::Debug + Sized {
     /// The values of all vertices; empty if there are none, or if the run has written its output.
     fn columns(output: &Self::Output) -> Vec<Column<'_>>;
 
+    /// Gives the memory of a result that lies in a file back to the system, until it is used again.
+    fn release(_: &Self::Output) {}
+
     /// The rows of the answer, if it has not one for each vertex.
     fn rows(_: &Self::Output) -> Option<Listed<'_>> {
         None
@@ -133,6 +137,7 @@ pub struct Run<'g, A> {
     strategy: Strategy,
     depth: Option<usize>,
     cache: Option<MemorySize>,
+    state_dir: Option<PathBuf>,
     explain: bool,
     record: bool,
     verify: bool,
@@ -176,6 +181,7 @@ impl<'g, A: Algorithm> Run<'g, A> {
             strategy: Strategy::Auto,
             depth: None,
             cache: None,
+            state_dir: None,
             explain: false,
             record: false,
             verify: false,
@@ -197,6 +203,14 @@ impl<'g, A: Algorithm> Run<'g, A> {
     /// The most memory for cached pages, within the budget [default: what the budget leaves].
     pub fn cache(mut self, size: impl TryInto<MemorySize, Error: Into<Error>>) -> Self {
         self.cache = self.size(size);
+        self
+    }
+
+    /// The folder for a file without a name with the state of vertices, where it does not fit in
+    /// memory [default: that of the graph; none for one on a block device]. Only algorithms that
+    /// can do so put their state in a file: see `docs/algorithms.md`.
+    pub fn state_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.state_dir = Some(folder.into());
         self
     }
 
@@ -301,7 +315,10 @@ impl<'g, A: Algorithm> Run<'g, A> {
         let mut job = self.job()?;
         let mut config = self.algorithm.config(&job)?;
         if self.watch.has_progress() {
-            let expected = A::estimate(&config, &job)?.bytes_read;
+            let estimate = A::estimate(&config, &job)?;
+            // Progress counts what is read of the graph.
+            let of_state = estimate.bands.map_or(0, |bands| bands.state_bytes_read);
+            let expected = estimate.bytes_read - of_state;
             job.engine.cancel = self.watch.for_run(self.graph.budgets.clone(), expected);
         }
         let recorder = self.recorder(&config, &mut job)?;
@@ -388,6 +405,7 @@ impl<'g, A: Algorithm> Run<'g, A> {
             .strategy(self.strategy)
             .profile(self.graph.profile().clone())
             .depth(self.depth)
+            .state_dir(self.state_dir.clone().or_else(|| folder_of(self.graph.path())))
             .cache_bytes(self.cache.map(|size| size.bytes_of(page_bytes)))
             .explain(self.explain || self.records())
             .steps_max(if self.explain { usize::MAX } else { STEPS_MAX })
@@ -396,6 +414,13 @@ impl<'g, A: Algorithm> Run<'g, A> {
         let file = self.graph.file_identity.clone();
         Ok(Job { graph, engine, out: self.out.as_deref(), inputs, verify: self.verify, file })
     }
+}
+
+/// The folder of a graph in files.
+fn folder_of(graph: &Path) -> Option<PathBuf> {
+    let is_file = graph.metadata().is_ok_and(|metadata| metadata.is_file());
+    let folder = graph.parent().filter(|_| is_file)?;
+    Some(if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() })
 }
 
 /// Files that the output of a run must not replace.

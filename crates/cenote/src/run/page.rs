@@ -570,6 +570,10 @@ fn conditions(stats: &Stats, recording: Option<&Recording>, facts: &[(String, St
             ),
         ),
     ]);
+    run.extend(stats.bands.as_ref().map(|bands| {
+        let (count, bytes) = (bands.count, size(bands.band_bytes));
+        fact("bands", format!("{count} of {bytes}: {}", bands.because))
+    }));
     run.extend(stats.drive_correction.map(|drive| fact("drive", drive.to_string())));
     if stats.verified {
         run.push(fact("verified", "by the serial verifier"));

@@ -10,7 +10,6 @@ use crate::graph::StoredGraph;
 use crate::output::table::Column;
 use crate::report::format::{Unit, count};
 use crate::report::page::{Axis, Bars, Block, Chart, Series, Shape};
-use crate::watch::Watch;
 
 /// Vertices between two looks at the cancellation.
 const BATCH: usize = 1 << 16;
@@ -67,7 +66,7 @@ pub(super) struct Values<'a> {
     pub graph: &'a StoredGraph,
     /// How many rows there are, if they are not the vertices.
     pub rows: Option<u32>,
-    pub watch: &'a Watch,
+    pub check: &'a dyn Fn() -> Result<()>,
 }
 
 impl Values<'_> {
@@ -89,7 +88,7 @@ impl Values<'_> {
         let end = self.rows.map_or(self.graph.vertices(), |rows| rows as usize);
         for vertex in 0..end {
             if vertex % BATCH == 0 {
-                self.watch.check()?;
+                (self.check)()?;
             }
             let vertex = vertex as VertexId;
             if self.rows.is_some() || !self.graph.is_deleted(vertex) {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use cenote_algo::Bands;
 use cenote_engine::{DriveCorrection, MemoryPlan, StepRecord};
 use serde::Serialize;
 
@@ -34,10 +35,16 @@ pub struct Stats {
     pub seconds: f64,
     /// Iterations, rounds or steps, as the algorithm counts them.
     pub iterations: u64,
-    /// Bytes read.
+    /// Bytes read, those of vertex state in a file included.
     pub bytes_read: u64,
     /// Read requests.
     pub read_requests: u64,
+    /// Bytes read of vertex state in a file.
+    pub state_bytes_read: u64,
+    /// Bytes written, all of vertex state in a file.
+    pub bytes_written: u64,
+    /// Write requests.
+    pub write_requests: u64,
     /// Bytes read per second.
     pub bytes_per_second: f64,
     /// Peak resident memory of the process.
@@ -66,12 +73,15 @@ pub struct Stats {
     pub drive_correction: Option<DriveCorrection>,
     /// Bytes of the graph's list pages.
     pub page_bytes: u64,
-    /// Bytes read over bytes of the graph's list pages.
+    /// Bytes read of the graph over bytes of its list pages.
     pub passes: f64,
     /// Fraction of the pages that the cache could hold.
     pub cached_fraction: f64,
     /// How the memory budget was divided.
     pub memory_plan: MemoryPlan,
+    /// How vertex state that does not fit in memory was divided, as planned; unset if it fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bands: Option<Bands>,
     /// Migration between the tiers of the graph since it was opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub migration: Option<Done>,
@@ -114,6 +124,9 @@ impl Stopwatch {
             iterations: A::iterations(output),
             bytes_read: run.stats.bytes_read,
             read_requests: run.stats.read_requests,
+            state_bytes_read: run.stats.state_bytes_read,
+            bytes_written: run.stats.bytes_written,
+            write_requests: run.stats.write_requests,
             bytes_per_second: run.stats.bytes_read as f64 / seconds.max(1e-9),
             peak_rss_bytes: peak_rss_bytes(),
             memory_budget_bytes: config.memory_bytes,
@@ -127,9 +140,11 @@ impl Stopwatch {
             profile_assumed: run.schedule.profile_assumed,
             drive_correction: run.schedule.correction(),
             page_bytes,
-            passes: run.stats.bytes_read as f64 / (page_bytes as f64).max(1.0),
+            passes: (run.stats.bytes_read - run.stats.state_bytes_read) as f64
+                / (page_bytes as f64).max(1.0),
             cached_fraction: run.cached_fraction,
             memory_plan: run.memory,
+            bands: run.bands.clone(),
             migration: TieredGraph::of(graph).and_then(TieredGraph::moved),
             verified: false,
             engine_steps: run.stats.steps,

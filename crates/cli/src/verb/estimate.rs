@@ -8,6 +8,7 @@ use crate::cancel::Guard;
 use crate::output::{self, count, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
+use crate::verb::run::summary::bands_line;
 use crate::verb::run::{
     Params, betweenness, bfs, cdlp, communities, components, degrees, dfs, hyperball, kcore, lcc,
     mis, msf, pagerank, ppr, reach, similar, sssp, triangles, walk,
@@ -168,7 +169,7 @@ fn print(estimate: &Estimate) -> Result<()> {
     );
     let read = ranged(plan.bytes_read, plan.bytes_read_at_least, plan.bytes_read_at_most);
     let of = format!("{} of {}", size(memory.total_bytes()), size(estimate.memory_budget_bytes));
-    output::facts(&[
+    let mut facts = vec![
         ("memory", format!("{peak} at the peak")),
         ("  of the budget", of),
         ("  vertex state", size(memory.state_bytes)),
@@ -181,5 +182,11 @@ fn print(estimate: &Estimate) -> Result<()> {
         ("read", format!("{read}: {}", plan.because)),
         ("requests", format!("about {}", count(plan.read_requests))),
         ("device time", format!("{:.2} s", plan.device_seconds)),
-    ])
+    ];
+    if let Some(bands) = &plan.bands {
+        facts.push(("written", size(plan.bytes_written)));
+        facts.push(("bands", bands_line(bands)));
+        facts.push(("state file", size(bands.file_bytes)));
+    }
+    output::facts(&facts)
 }

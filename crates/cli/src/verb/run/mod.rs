@@ -28,7 +28,7 @@ pub mod reach;
 pub mod similar;
 pub mod sssp;
 mod straight;
-mod summary;
+pub mod summary;
 pub mod triangles;
 pub mod walk;
 

@@ -1,5 +1,7 @@
 //! Flags that all runs share.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use cenote::run::{Algorithm, Run};
 use cenote::{Graph, MemorySize, Strategy};
@@ -30,6 +32,10 @@ pub struct PlanArgs {
     /// The most memory for cached pages, within the budget [default: what the budget leaves]
     #[arg(long, value_name = "SIZE")]
     cache: Option<MemorySize>,
+    /// Folder for a file with the state of vertices, where that does not fit in memory
+    /// [default: the graph's]
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
     /// Do not move pages of a graph over tiers
     #[arg(long)]
     no_migration: bool,
@@ -46,6 +52,7 @@ impl PlanArgs {
             (self.strategy != Strategy::Auto, "--strategy"),
             (self.depth.is_some(), "--depth"),
             (self.cache.is_some(), "--cache"),
+            (self.state_dir.is_some(), "--state-dir"),
             (self.no_migration, "--no-migration"),
         ];
         flags.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
@@ -73,6 +80,9 @@ impl PlanArgs {
         }
         if let Some(cache) = self.cache {
             run = run.cache(cache);
+        }
+        if let Some(folder) = &self.state_dir {
+            run = run.state_dir(folder);
         }
         run
     }

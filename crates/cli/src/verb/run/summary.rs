@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use cenote::engine::StepRecord;
-use cenote::run::Stats;
+use cenote::run::{Bands, Stats};
 use cenote::tiers::kept::Done;
 
 use super::Line;
@@ -70,6 +70,11 @@ fn facts(stats: &Stats) -> Vec<Line> {
             ),
         ),
     ];
+    if let Some(bands) = &stats.bands {
+        facts.push(("bands", bands_line(bands)));
+        let (read, written) = (size(stats.state_bytes_read), size(stats.bytes_written));
+        facts.push(("state file", format!("{read} read, {written} written")));
+    }
     if let Some(drive) = stats.drive_correction {
         facts.push(("drive", drive.to_string()));
     }
@@ -87,6 +92,16 @@ fn facts(stats: &Stats) -> Vec<Line> {
     facts
 }
 
+/// How vertex state in a file is divided, and why.
+pub fn bands_line(bands: &Bands) -> String {
+    let blocks = match bands.from_blocks {
+        0 => String::new(),
+        some => format!(", {} from {} of blocks", count(some.into()), size(bands.block_bytes)),
+    };
+    let (number, bytes) = (count(bands.count.into()), size(bands.band_bytes));
+    format!("{number} of {bytes}{blocks}: {}", bands.because)
+}
+
 /// The steps as a table.
 fn steps_table(steps: &[StepRecord]) -> String {
     let mut table = comfy_table::Table::new();
@@ -99,6 +114,7 @@ fn steps_table(steps: &[StepRecord]) -> String {
         "gap",
         "requests",
         "bytes",
+        "written",
         "predicted s",
         "s",
     ]);
@@ -111,6 +127,7 @@ fn steps_table(steps: &[StepRecord]) -> String {
             count(step.pages_gap),
             count(step.requests),
             size(step.bytes),
+            size(step.bytes_written),
             format!("{:.4}", step.seconds_predicted),
             format!("{:.4}", step.seconds),
         ]);
