@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{Graph, HugeVec, VertexId};
+use cenote_engine::{Graph, HugeVec, StateArray, VertexId};
 use rayon::prelude::*;
 
 use crate::ranks::{for_each_by_id, is_natural};
@@ -17,7 +17,7 @@ const NONE: VertexId = VertexId::MAX;
 #[derive(Debug)]
 pub(crate) struct Groups {
     /// The name of every vertex's group.
-    pub labels: HugeVec<VertexId>,
+    pub labels: StateArray<VertexId>,
     pub count: u64,
     /// Groups of one vertex.
     pub single: u64,
@@ -57,7 +57,7 @@ impl Groups {
                 sizes[label_of(&run[0]) as usize].fetch_add(run.len() as u32, Ordering::Relaxed);
             }
         });
-        let labels = labels.into_plain();
+        let labels = labels.into_plain().into();
         let mut groups = Self { labels, count: 0, single: 0, largest: 0, largest_label: None };
         graph.ids()?.for_each_vertex(|v| {
             let size = u64::from(label_of(&sizes[v as usize]));

@@ -243,6 +243,14 @@ impl<T: Zeroable + NoUninit + AnyBitPattern> HugeVec<T> {
 
 macro_rules! plain {
     ($($atomic:ty => $plain:ty),*) => {$(
+        impl HugeVec<$plain> {
+            /// The same array with atomics.
+            pub fn into_atomic(self) -> HugeVec<$atomic> {
+                // As below.
+                HugeVec { region: self.region, len: self.len, _type: std::marker::PhantomData }
+            }
+        }
+
         impl HugeVec<$atomic> {
             /// The same array without atomics.
             pub fn into_plain(self) -> HugeVec<$plain> {

@@ -72,6 +72,11 @@ impl Scc {
     pub fn labels(&self) -> &[VertexId] {
         &self.groups.labels
     }
+
+    /// Gives the memory of labels in a state file back, until they are used again.
+    pub fn release(&self) {
+        self.groups.labels.release();
+    }
 }
 
 /// Memory: 4 bytes a vertex for labels, six sets, a worklist of pages, and 4 bytes a vertex for

@@ -4,10 +4,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cenote_algo::AlgoError;
 use cenote_algo::pagerank::{self, PageRankConfig, Variant};
-use cenote_engine::{EngineConfig, EngineError, Graph, RunStats};
+use cenote_algo::{AlgoError, scc, wcc};
+use cenote_engine::{EngineConfig, EngineError, Graph, Order, RunStats};
+use cenote_store::{Batch, Change, Codec, HubNeighboursChoice, Op, Store};
 
+use crate::orders;
 use crate::plain::{Plain, Random};
 
 const PLENTY: u64 = 256 << 20;
@@ -146,4 +148,102 @@ fn a_budget_too_small_for_bands_names_one_that_does() {
     let config = self::config(Path::new("/no/such/folder"), 1_000_000, 2);
     let error = pagerank::run(&stored, config, &ranks).unwrap_err().to_string();
     assert!(error.starts_with("/no/such/folder/(state file): cannot create"), "{error}");
+}
+
+/// Finds the components with little memory and compares them with `expected`.
+fn check_wcc(case: &str, graph: &Arc<Graph>, config: &EngineConfig, expected: &wcc::Wcc) {
+    let estimate = wcc::estimate(graph, config).unwrap();
+    let found = wcc::run(graph, config.clone()).unwrap();
+    let bands = found.run.bands.clone().expect(case);
+    println!("{case}: {bands:?}, {:?}", found.run.stats);
+    assert!(expected.labels() == found.labels(), "{case}");
+    let counts = |wcc: &wcc::Wcc| (wcc.components, wcc.largest, wcc.largest_label);
+    assert_eq!(counts(expected), counts(&found), "{case}");
+    let stats = found.run.stats;
+    let range = estimate.bytes_read_at_least..=estimate.bytes_read_at_most.max(1 << 20);
+    assert!(range.contains(&stats.bytes_read), "{case}: {estimate:#?} {stats:?}");
+    if case == "dense, No" {
+        assert_close(case, "bytes read", estimate.bytes_read, stats.bytes_read);
+        assert_close(case, "bytes written", estimate.bytes_written, stats.bytes_written);
+    }
+    assert!(found.run.memory.total_bytes() <= config.memory_bytes);
+}
+
+#[test]
+fn components_in_bands_are_those_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random(8);
+    let dense: Vec<_> =
+        (0..1_000_000).map(|_| (random.below(120_000), random.below(120_000))).collect();
+    let dense = Plain::of(120_000, &dense, false).named("dense");
+    for graph in graphs().into_iter().chain([dense]) {
+        for hub_neighbours in [HubNeighboursChoice::No, HubNeighboursChoice::Yes] {
+            let stored = graph.stored_with_hub_neighbours(hub_neighbours);
+            let expected = wcc::run(&stored, config(folder.path(), PLENTY, 2)).unwrap();
+            assert!(expected.run.bands.is_none());
+            for (memory_bytes, threads) in [(900_000, 2), (600_000, 1), (900_000, 4)] {
+                let case = format!("{}, {hub_neighbours:?}", graph.name);
+                let config = config(folder.path(), memory_bytes, threads);
+                check_wcc(&case, &stored, &config, &expected);
+                if !graph.directed && threads == 2 {
+                    let strongly = scc::run(&stored, config).unwrap();
+                    assert!(strongly.run.bands.is_some());
+                    assert_eq!(strongly.labels(), expected.labels(), "{case}");
+                }
+            }
+        }
+    }
+    assert!(is_empty(folder.path()));
+}
+
+#[test]
+fn answers_in_bands_do_not_depend_on_order_and_codec() {
+    let folder = tempfile::tempdir().unwrap();
+    let graphs = graphs();
+    for graph in [&graphs[0], &graphs[1], &graphs[4]] {
+        for (order, codec) in [
+            (Order::Degree, Codec::Raw),
+            (Order::Random { seed: 5 }, Codec::Packed),
+            (Order::Bfs, Codec::Packed),
+        ] {
+            let stored = orders::stored(graph, order, codec, None);
+            let case = format!("order {order:?}, {}", graph.name);
+            let ranks = PageRankConfig::default().iterations(3);
+            let plenty = config(folder.path(), PLENTY, 2);
+            let expected = pagerank::run(&stored, plenty.clone(), &ranks).unwrap();
+            let little = config(folder.path(), 1_000_000, 2);
+            check_pagerank(&case, &stored, &little, &ranks, &expected);
+            let expected = wcc::run(&stored, plenty).unwrap();
+            let memory_bytes = if codec == Codec::Raw { 900_000 } else { 1_200_000 };
+            check_wcc(&case, &stored, &config(folder.path(), memory_bytes, 2), &expected);
+        }
+    }
+}
+
+#[test]
+fn updates_and_deleted_vertices_are_in_the_answers_of_bands() {
+    let folder = tempfile::tempdir().unwrap();
+    let graphs = graphs();
+    for graph in [&graphs[0], &graphs[1], &graphs[4]] {
+        let store = Store::open(Arc::clone(graph.stored().device())).unwrap();
+        let mut random = Random(9);
+        let mut end = || random.below(100_000);
+        let mut changes: Vec<Change> =
+            (0..2_000).map(|_| Change { op: Op::Add, source: end(), target: end() }).collect();
+        let gone = (0..50).map(|i| 110_000 + 7 * i);
+        changes.extend(gone.map(|v| Change { op: Op::DeleteVertex, source: v, target: v }));
+        store.update(&Batch { changes, ..Batch::default() }).unwrap();
+        let more = (0..500).map(|_| Change { op: Op::Add, source: end(), target: end() });
+        store.commit(&Batch { changes: more.collect(), ..Batch::default() }).unwrap();
+        let stored = Arc::new(store.graph(|_| cenote_store::LookupConfig::default()).unwrap());
+        assert!(stored.deleted().len() == 50 && stored.has_logged());
+        let case = format!("updated, {}", graph.name);
+        let ranks = PageRankConfig::default().iterations(2);
+        let plenty = config(folder.path(), PLENTY, 2);
+        let expected = pagerank::run(&stored, plenty.clone(), &ranks).unwrap();
+        let little = config(folder.path(), 1_500_000, 2);
+        check_pagerank(&case, &stored, &little, &ranks, &expected);
+        let expected = wcc::run(&stored, plenty).unwrap();
+        check_wcc(&case, &stored, &config(folder.path(), 900_000, 2), &expected);
+    }
 }

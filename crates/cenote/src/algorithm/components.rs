@@ -180,6 +180,10 @@ impl Algorithm for Wcc {
         vec![Column::vertex("component", |v| Some(wcc.label(v)))]
     }
 
+    fn release(wcc: &wcc::Wcc) {
+        wcc.release();
+    }
+
     fn metadata(
         wcc: &wcc::Wcc,
         graph: &StoredGraph,
@@ -242,5 +246,9 @@ impl Algorithm for Scc {
 
     fn columns(scc: &scc::Scc) -> Vec<Column<'_>> {
         vec![Column::vertex("component", |v| Some(scc.label(v)))]
+    }
+
+    fn release(scc: &scc::Scc) {
+        scc.release();
     }
 }

@@ -40,6 +40,9 @@ const BATCH_TEXT_BYTES: usize = 1 << 20;
 /// Memory of these rows, with what is looked up.
 const BATCH_BYTES: u64 = 4 << 20;
 
+/// Labels that are summed up between releases of their memory.
+const CHECKED_TOGETHER: usize = 1 << 20;
+
 /// A vertex without a label yet.
 const NONE: VertexId = VertexId::MAX;
 
@@ -99,18 +102,21 @@ pub(super) fn metadata(
         (LOGGED, logged.to_string()),
         (VERTICES, superblock.live_vertices().to_string()),
         (COMPONENTS, wcc.components.to_string()),
-        (CHECKSUM, format!("{:016x}", checksum(wcc.labels()))),
+        (CHECKSUM, format!("{:016x}", checksum(wcc.labels(), || wcc.release()))),
     ];
     entries.extend(file.map(|file| (FILE, file.to_owned())));
     entries
 }
 
-/// Differs where labels do, but for one chance in 2^64.
-fn checksum(labels: &[VertexId]) -> u64 {
+/// Differs where labels do, but for one chance in 2^64. Calls `between` now and then.
+fn checksum(labels: &[VertexId], between: impl Fn()) -> u64 {
     let add = |sum: u64, label: &VertexId| {
         (sum.rotate_left(5) ^ u64::from(*label)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     };
-    labels.iter().fold(labels.len() as u64, add)
+    labels.chunks(CHECKED_TOGETHER).fold(labels.len() as u64, |sum, labels| {
+        between();
+        labels.iter().fold(sum, add)
+    })
 }
 
 /// What the metadata of a file says.
@@ -307,7 +313,7 @@ fn read_labels(
     let is_root = |(vertex, label): &(usize, &VertexId)| *vertex == **label as usize;
     let components = labels.iter().enumerate().filter(is_root).count() - state.deleted().len();
     if components as u64 != claims.components
-        || claims.checksum != format!("{:016x}", checksum(&labels))
+        || claims.checksum != format!("{:016x}", checksum(&labels, || ()))
     {
         return Err(Error::input(path, "its rows are not those of its metadata: it was changed"));
     }

@@ -89,6 +89,7 @@ impl<'e> Blocks<'e> {
     }
 
     /// Passes each of `refs` once to `each`, on all workers, and returns what these have collected.
+    /// Each worker calls `end` when it has done its part.
     ///
     /// # Errors
     /// The device fails; the run is cancelled; errors of `each`.
@@ -97,6 +98,7 @@ impl<'e> Blocks<'e> {
         refs: &[BlockRef],
         local: impl Fn() -> L + Sync,
         each: impl Fn(&mut L, &[u8]) -> Result<()> + Sync,
+        end: impl Fn(&mut L) -> Result<()> + Sync,
     ) -> Result<Vec<L>> {
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let part = || -> Result<L> {
@@ -104,6 +106,7 @@ impl<'e> Blocks<'e> {
             let mut reader = BlockReader { blocks: self, refs, next: &next, failed: &failed };
             reader
                 .run(&mut |bytes| each(&mut local, bytes))
+                .and_then(|()| end(&mut local))
                 .inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
             Ok(local)
         };

@@ -8,7 +8,7 @@ use cenote_engine::{
 };
 
 use super::plan::Layout;
-use super::sums::{Runs, Sums};
+use super::sums::{ENTRIES_TOGETHER, Runs, Sums};
 
 /// Most bytes of a LEB128 number of 32 bits.
 const NUMBER_BYTES_MAX: usize = 5;
@@ -31,15 +31,13 @@ impl Kernel for FromLists<'_> {
     }
 
     fn list(&self, runs: &mut Runs, list: &List<'_>) {
-        runs.clear();
         self.collect(runs, list);
-        self.sums.add(self.band, runs);
+        self.add(runs);
     }
 
     fn page(&self, runs: &mut Runs, page: &Page<'_>, _: &Purpose<'_>) {
-        runs.clear();
         page.lists().for_each(|list| self.collect(runs, &list));
-        self.sums.add(self.band, runs);
+        self.add(runs);
     }
 }
 
@@ -53,10 +51,18 @@ impl FromLists<'_> {
         let end = self.first + self.band.len() as VertexId;
         let rest = &list.targets[list.targets.partition_point(|&t| t < self.first)..];
         let entries = &rest[..rest.partition_point(|&t| t < end)];
-        if !entries.is_empty() {
+        for entries in entries.chunks(ENTRIES_TOGETHER) {
             runs.runs.push((list.vertex - from, entries.len() as u32));
             runs.entries.extend(entries.iter().map(|&t| t - self.first));
+            if runs.entries.len() >= ENTRIES_TOGETHER {
+                self.add(runs);
+            }
         }
+    }
+
+    fn add(&self, runs: &mut Runs) {
+        self.sums.add(self.band, runs);
+        runs.clear();
     }
 }
 

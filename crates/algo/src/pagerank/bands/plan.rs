@@ -71,10 +71,9 @@ impl Layout {
         let block_bytes = share(8, 4 << 10, 64 << 20) / threads / (bands + 8);
         let block_bytes = (block_bytes.min(256 << 10) / ALIGN).max(1) * ALIGN;
         let adjacency = graph.adjacency(direction);
-        let (entries, page_entries) =
-            adjacency.map_or((0, 0), |a| (a.stored_edges(), a.page_entries_max()));
+        let entries = adjacency.map_or(0, |lists| lists.stored_edges());
         // What a worker decodes: of a block at most three times its bytes.
-        let decoded = (3 * block_bytes as u64).max(12 * page_entries) * threads as u64;
+        let decoded = (3 * block_bytes as u64).max(sums::RUNS_BYTES_MAX) * threads as u64;
         let blocks = Blocks::memory_bytes(threads, bands, block_bytes);
         let windows = vertices.div_ceil(window) as u64;
         let refs = 16 * (5 * entries / block_bytes as u64 + windows * (bands * threads) as u64)
@@ -96,7 +95,10 @@ impl Layout {
         let fitting = (1..=BANDS_MAX)
             .map(|bands| Self::new(graph, config, direction, bands, memory))
             .find(|layout| layout.state_bytes + of_reads <= memory);
-        fitting.unwrap_or_else(|| Self::new(graph, config, direction, BANDS_MAX, 0))
+        fitting.unwrap_or_else(|| {
+            let least = (1..=BANDS_MAX).map(|bands| Self::new(graph, config, direction, bands, 0));
+            least.min_by_key(|layout| layout.state_bytes).expect("there is one band")
+        })
     }
 
     pub fn windows(&self) -> usize {

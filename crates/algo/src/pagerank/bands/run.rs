@@ -235,11 +235,12 @@ impl<'a> Pull<'a> {
         if self.plan.in_blocks[band] {
             let width = self.plan.layout.entry_bytes();
             let refs = &self.refs[band * self.plan.layout.windows() + w];
-            self.blocks.for_each(refs, Runs::default, |runs, block| {
+            let add = |runs: &mut Runs, block: &[u8]| {
                 decode(block, width, runs);
                 sums.add(shares, runs);
                 Ok(())
-            })?;
+            };
+            self.blocks.for_each(refs, Runs::default, add, |_| Ok(()))?;
             return Ok(());
         }
         let window = self.window(w);

@@ -14,13 +14,20 @@ use crate::report::Result;
 /// How many entries ahead to prefetch; see the pull in memory.
 const PREFETCH_ENTRIES: usize = 128;
 
+/// Entries that a worker adds at a time: prefetching pays for more than a few lists' entries.
+pub(super) const ENTRIES_TOGETHER: usize = 2048;
+
+/// The most bytes of a worker's runs from lists: of fewer than twice as many entries.
+pub(super) const RUNS_BYTES_MAX: u64 = 2 * ENTRIES_TOGETHER as u64 * (4 + 8) * 4 / 3;
+
 const HIGH_BITS: u32 = 53;
 const LOW_BITS: u32 = 43;
 
 /// Bytes of a window with `sums` sums that are not zero; half of the last 4 KiB is not used, about.
 pub(super) fn window_bytes(window: usize, sums: f64) -> f64 {
     let align = STATE_ALIGN_BYTES as f64;
-    8.0 + window as f64 / 8.0 + 12.0 * sums.min(window as f64) + align / 2.0
+    let bytes = 8.0 + window as f64 / 8.0 + 12.0 * sums.min(window as f64);
+    (bytes + align / 2.0).max(align)
 }
 
 /// The most bytes of a window.

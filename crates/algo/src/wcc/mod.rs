@@ -13,6 +13,10 @@
 //! little more than the first entry is read (after Afforest, IPDPS 2018, which needs samples and a
 //! second pass). If the graph stores hub neighbours (for each vertex the neighbours of largest
 //! degree), they alone join nearly all of the giant component, whose lists are then not read.
+//!
+//! With less memory, the labels lie in a file, and bands of vertices are contracted: [`bands`].
+
+mod bands;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -60,13 +64,21 @@ impl Wcc {
         &self.groups.labels
     }
 
+    /// Gives the memory of labels in a state file back, until they are used again.
+    pub fn release(&self) {
+        self.groups.labels.release();
+    }
+
+    fn with(groups: Groups, run: Run) -> Self {
+        let Groups { count, largest, largest_label, .. } = groups;
+        Self { groups, components: count, largest, largest_label, since: None, run }
+    }
+
     /// The components whose vertices `labels` gives a common label, any of them.
     fn of(labels: HugeVec<AtomicU32>, engine: &Engine) -> Result<Self> {
         let sizes = HugeVec::zeroed(labels.len())?;
         let groups = Groups::new(engine.graph(), Labels::Members, labels, sizes)?;
-        let Groups { count, largest, largest_label, .. } = groups;
-        let run = Run::of(engine);
-        Ok(Self { groups, components: count, largest, largest_label, since: None, run })
+        Ok(Self::with(groups, Run::of(engine)))
     }
 }
 
@@ -84,7 +96,10 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 
 /// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
-    let plan = Engine::plan(graph, config, &needs(graph, config))?;
+    let plan = match Engine::plan(graph, config, &needs(graph, config)) {
+        Ok(plan) => plan,
+        Err(refused) => return Ok(bands::choose(graph, config, refused)?.estimate(graph)),
+    };
     let all = pages(graph, Direction::Out);
     let missing = 1.0 - kept(graph, &plan.1, all);
     let (all, single) = (all as f64, graph.vertices() as f64 * missing);
@@ -109,6 +124,10 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
 /// Computes the components.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Wcc> {
     let needs = needs(graph, &config);
+    if let Err(refused) = Engine::plan(graph, &config, &needs) {
+        let plan = bands::choose(graph, &config, refused)?;
+        return bands::run(graph, config, &plan);
+    }
     let strategy = config.strategy;
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {

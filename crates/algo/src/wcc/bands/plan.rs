@@ -1,0 +1,194 @@
+//! Sizes of bands and blocks, and what a run reads and writes.
+
+use cenote_engine::{
+    Bitmap, Blocks, Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs,
+    STATE_ALIGN_BYTES, Schedule, Strategy,
+};
+
+use crate::estimate::{Estimate, Reads};
+use crate::ranks;
+use crate::report::{Bands, Result, pages};
+
+/// Bands are multiples of this, so that their parts of the labels are aligned.
+const VERTICES_ALIGN: usize = 1024;
+
+/// The most bands: with more, a band is smaller than everything beside it.
+const BANDS_MAX: usize = 64;
+
+/// Bytes of an edge in a block.
+const EDGE_BYTES: u64 = PAIR_BYTES as u64;
+
+/// Bytes of two vertices: an edge, or a root with its label.
+pub(super) const PAIR_BYTES: usize = 8;
+
+/// Bytes of a label.
+const LABEL_BYTES: u64 = 4;
+
+/// Bytes of a request: a vertex, the root above that wants its label, that tree's vertices; where
+/// vertices are not in the order of their ids, the smallest id and its vertex.
+pub(super) fn request_bytes(graph: &Graph) -> usize {
+    if ranks::is_natural(graph) { 12 } else { 20 }
+}
+
+/// How large the parts in memory are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    pub vertices: usize,
+    pub bands: usize,
+    /// Vertices of a band, of which the last may have fewer.
+    pub band: usize,
+    /// Buffers for large transfers.
+    pub buffer_bytes: u64,
+    pub block_bytes: usize,
+    /// All of it.
+    pub state_bytes: u64,
+}
+
+/// Bytes of a vertex in the band: parent, neighbour below, number of vertices; where vertices are
+/// not in the order of their ids, the smallest id and its vertex.
+fn vertex_bytes(graph: &Graph) -> u64 {
+    if ranks::is_natural(graph) { 12 } else { 20 }
+}
+
+impl Layout {
+    /// So many bands with `memory_bytes` for all of the state but the sets.
+    fn new(graph: &Graph, config: &EngineConfig, bands: usize, memory_bytes: u64) -> Self {
+        const ALIGN: usize = STATE_ALIGN_BYTES as usize;
+        let (vertices, threads) = (graph.vertices(), config.threads);
+        let band = vertices.div_ceil(bands).next_multiple_of(VERTICES_ALIGN);
+        let bands = vertices.div_ceil(band).max(1);
+        let buffer_bytes = (memory_bytes / 16).clamp(32 << 10, 2 << 20);
+        let of_blocks = usize::try_from((memory_bytes / 8).clamp(4 << 10, 64 << 20));
+        // Blocks of edges and of requests, for each band, and those that are read.
+        let block_bytes = of_blocks.expect("clamped") / threads / (2 * bands + 16);
+        let block_bytes = (block_bytes.min(256 << 10) / ALIGN).max(1) * ALIGN;
+        let blocks = Blocks::memory_bytes(threads, 2 * bands, block_bytes)
+            + Blocks::memory_bytes(threads, 0, block_bytes);
+        let entries = graph.adjacency(Direction::Out).map_or(0, |lists| lists.stored_edges());
+        let refs = 32 * (EDGE_BYTES * entries / block_bytes as u64)
+            + 64 * bands as u64 * (threads as u64 + 1) * bands as u64;
+        let state_bytes =
+            vertex_bytes(graph) * band.min(vertices) as u64 + buffer_bytes + blocks + refs;
+        Self { vertices, bands, band, buffer_bytes, block_bytes, state_bytes }
+    }
+
+    /// The fewest bands that fit the budget beside `more_bytes`.
+    fn choose(graph: &Graph, config: &EngineConfig, more_bytes: u64) -> Self {
+        let fixed = Engine::fixed_bytes(graph, config) + more_bytes;
+        let memory = config.memory_bytes.saturating_sub(fixed);
+        let of_reads = (memory / 8).clamp(64 << 10, 8 << 20);
+        let fitting = (1..=BANDS_MAX)
+            .map(|bands| Self::new(graph, config, bands, memory))
+            .find(|layout| layout.state_bytes + of_reads <= memory);
+        fitting.unwrap_or_else(|| {
+            let least = (1..=BANDS_MAX).map(|bands| Self::new(graph, config, bands, 0));
+            least.min_by_key(|layout| layout.state_bytes).expect("there is one band")
+        })
+    }
+
+    /// The band of a vertex.
+    #[inline(always)]
+    pub fn band_of(&self, v: u32) -> usize {
+        v as usize / self.band
+    }
+}
+
+/// A run in bands.
+#[derive(Clone, Debug)]
+pub(crate) struct BandPlan {
+    pub layout: Layout,
+    pub needs: Needs,
+    /// For statistics.
+    pub report: Bands,
+    schedule: Schedule,
+    memory: MemoryPlan,
+    write_rate: f64,
+    threads: usize,
+}
+
+/// Bytes of the sets of vertices: the giant component, and on undirected graphs the lists that are
+/// not read again.
+fn set_bytes(graph: &Graph) -> u64 {
+    let sets = if graph.is_directed() { 1 } else { 2 };
+    sets * Bitmap::bytes_for(graph.vertices())
+}
+
+/// Plans a run in bands if `refused` says that the state does not fit in memory; otherwise returns
+/// that error, or one that says what bands need.
+pub(crate) fn choose(
+    graph: &Graph,
+    config: &EngineConfig,
+    refused: EngineError,
+) -> Result<BandPlan> {
+    let is_possible = matches!(refused, EngineError::Budget { .. })
+        && config.strategy == Strategy::Auto
+        && config.state_dir.is_some()
+        && graph.vertices() > 0;
+    if !is_possible {
+        return Err(refused.into());
+    }
+    let more = set_bytes(graph);
+    let layout = Layout::choose(graph, config, more);
+    let what = "wcc in bands of vertices";
+    let needs = Needs { what, state_bytes: layout.state_bytes + more, scratch_bytes: 0 };
+    let (schedule, memory) = Engine::plan(graph, config, &needs)?;
+    let labels = LABEL_BYTES * layout.vertices as u64;
+    let because = format!(
+        "the vertex state does not fit in memory: a set of the giant component does, and one of {} \
+         bands at a time",
+        layout.bands
+    );
+    let report = Bands {
+        count: layout.bands as u32,
+        vertices: layout.band.min(layout.vertices) as u32,
+        band_bytes: vertex_bytes(graph) * layout.band.min(layout.vertices) as u64,
+        from_blocks: layout.bands as u32,
+        block_bytes: 0,
+        file_bytes: labels,
+        // Trees within their bands, then labels.
+        state_bytes_read: labels,
+        bytes_written: 2 * labels,
+        because,
+    };
+    let write_rate = config.write_bytes_per_second(256 << 10);
+    let threads = config.threads;
+    Ok(BandPlan { layout, needs, report, schedule, memory, write_rate, threads })
+}
+
+impl BandPlan {
+    /// The estimate of the run. Blocks of edges outside the giant component are in its maximum only.
+    pub fn estimate(self, graph: &Graph) -> Estimate {
+        let all = pages(graph, Direction::Out) as f64;
+        let hub_neighbours = graph.hub_neighbours().map(|section| section.pages() as f64);
+        let entries = graph.adjacency(Direction::Out).map_or(0, |lists| lists.stored_edges());
+        let edges = if graph.is_directed() { entries } else { entries / 2 };
+        // Written again by every band that contracts an end.
+        let again = 1.0 + (self.layout.bands as f64).ln();
+        // At most every vertex is a tree that sends a request, which is read twice, and is answered.
+        let requests = (2 * request_bytes(graph) + PAIR_BYTES) as f64 * self.layout.vertices as f64;
+        // The last block of every writer is not full.
+        let writers = (self.layout.bands * self.layout.bands * 3 * self.threads) as f64;
+        let padding = (writers * STATE_ALIGN_BYTES as f64).min(edges as f64 * 4096.0);
+        let blocks = EDGE_BYTES as f64 * edges as f64 * again + requests + padding;
+        let blocks = blocks / graph.page_bytes() as f64;
+        let (reads, because) = match (hub_neighbours, graph.is_directed()) {
+            (_, true) => {
+                let hubs = hub_neighbours.unwrap_or(0.0);
+                let twice = 2.0 * all + hubs;
+                (Reads::between(twice, twice, twice + blocks), "two passes over the pages")
+            }
+            (Some(hubs), false) => (
+                Reads::between(hubs, hubs, hubs + 2.0 * all + blocks),
+                "the hub neighbours, and the lists of vertices outside the giant component",
+            ),
+            (None, false) => (
+                Reads::between(all, all, 2.0 * all + blocks),
+                "one pass over the pages, and the lists of vertices outside the giant component",
+            ),
+        };
+        let because = format!("{because}; {}", self.report.because);
+        let schedule = self.schedule.clone();
+        let estimate = Estimate::new(graph, (schedule, self.memory), reads.uncached(), because);
+        estimate.with_bands(&self.schedule, self.write_rate, self.report)
+    }
+}
