@@ -204,15 +204,14 @@ enum Plan {
     InBands(Box<bands::BandPlan>),
 }
 
-/// In memory if it fits; else in bands, where pull can be used.
+/// In memory if it fits; else in bands.
 fn plan(graph: &Graph, config: &EngineConfig, pagerank: &PageRankConfig) -> Result<Plan> {
     match Engine::plan(graph, config, &needs(graph, config, pagerank)) {
         Ok(plan) => Ok(Plan::InMemory(Box::new(plan))),
-        Err(refused) if pulls(graph) => {
+        Err(refused) => {
             let plan = bands::choose(graph, config, pagerank, refused)?;
             Ok(Plan::InBands(Box::new(plan)))
         }
-        Err(refused) => Err(refused.into()),
     }
 }
 
@@ -254,7 +253,7 @@ pub fn run(
 ) -> Result<PageRank> {
     pagerank.check()?;
     if let Plan::InBands(plan) = plan(graph, &config, pagerank)? {
-        return bands::run(graph, config, pagerank, *plan);
+        return bands::run(graph, config, pagerank, &plan);
     }
     let needs = needs(graph, &config, pagerank);
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;

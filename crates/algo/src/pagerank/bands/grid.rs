@@ -8,19 +8,19 @@ use cenote_engine::{
 };
 
 use super::plan::Layout;
-use super::sums::{ENTRIES_TOGETHER, Runs, Sums};
+use super::sums::{ENTRIES_TOGETHER, Runs};
 
 /// Most bytes of a LEB128 number of 32 bits.
 const NUMBER_BYTES_MAX: usize = 5;
 
-/// Adds the entries of one band from the lists of a window.
+/// Collects the entries of one band from the lists of a window.
 pub(super) struct FromLists<'a> {
-    pub band: &'a [u64],
-    /// The first vertex of the band.
-    pub first: VertexId,
+    /// Vertices of the band.
+    pub band: (VertexId, VertexId),
     /// Vertices of the window.
     pub window: (VertexId, VertexId),
-    pub sums: &'a Sums,
+    /// Adds them up.
+    pub add: &'a (dyn Fn(&Runs) + Sync),
 }
 
 impl Kernel for FromLists<'_> {
@@ -48,12 +48,12 @@ impl FromLists<'_> {
         if !(from..to).contains(&list.vertex) {
             return;
         }
-        let end = self.first + self.band.len() as VertexId;
-        let rest = &list.targets[list.targets.partition_point(|&t| t < self.first)..];
+        let (first, end) = self.band;
+        let rest = &list.targets[list.targets.partition_point(|&t| t < first)..];
         let entries = &rest[..rest.partition_point(|&t| t < end)];
         for entries in entries.chunks(ENTRIES_TOGETHER) {
             runs.runs.push((list.vertex - from, entries.len() as u32));
-            runs.entries.extend(entries.iter().map(|&t| t - self.first));
+            runs.entries.extend(entries.iter().map(|&t| t - first));
             if runs.entries.len() >= ENTRIES_TOGETHER {
                 self.add(runs);
             }
@@ -61,7 +61,7 @@ impl FromLists<'_> {
     }
 
     fn add(&self, runs: &mut Runs) {
-        self.sums.add(self.band, runs);
+        (self.add)(runs);
         runs.clear();
     }
 }

@@ -1,11 +1,14 @@
-//! Pull with shares that do not fit in memory.
+//! PageRank with shares that do not fit in memory.
 //!
-//! Shares lie in a state file. One *band* of them is in memory at a time, and the vertices whose
+//! *Pull*: shares lie in a state file. One *band* of them is in memory at a time, and the vertices whose
 //! sums are being added up come in *windows*: for each band and each window, the entries of the
 //! window's lists that lie in the band are added to the sums of the window. Sums are integers
 //! ([`WideSum`](super::fixed::WideSum)), so the ranks are those of a run in memory to the last bit.
 //! Between bands the sums of a window wait in the file; after the last band its vertices get their
 //! next shares, in the place of the old ones, which no later band needs.
+//!
+//! *Push*, on directed graphs without in-edges, is its mirror: the band holds the mass that its
+//! vertices have received, and windows bring the ranks of those that give.
 //!
 //! The entries of a band come from the lists, where binary search finds them since lists ascend, or
 //! from *blocks*: one pass writes them sorted by band and window, as GridGraph's grid is (Zhu, Han
@@ -13,12 +16,15 @@
 //!
 //! - [`plan`]: sizes, and what is cheapest; [`sample`]: how lists spread over bands
 //! - [`grid`]: blocks of entries; [`sums`]: the sums of a window
-//! - [`run`]: the iterations
+//! - [`state`]: what both ways share; [`pull`], [`push`]: the iterations
 
 mod grid;
 mod plan;
+mod pull;
+mod push;
 mod run;
 mod sample;
+mod state;
 mod sums;
 
 pub(super) use plan::{BandPlan, choose};

@@ -5,8 +5,8 @@ use cenote_engine::{
     STATE_ALIGN_BYTES, Schedule, Strategy,
 };
 
-use super::super::PageRankConfig;
 use super::super::restart::Restart;
+use super::super::{PageRankConfig, pulls};
 use super::sample::Spread;
 use super::sums;
 use crate::estimate::{Estimate, Reads, kept};
@@ -132,6 +132,8 @@ struct Traffic {
 pub(crate) struct BandPlan {
     pub layout: Layout,
     pub direction: Direction,
+    /// Whether vertices add up the shares of their in-neighbours, not give theirs away.
+    pub pulls: bool,
     /// Whether the entries of each band come from blocks.
     pub in_blocks: Vec<bool>,
     pub needs: Needs,
@@ -158,13 +160,14 @@ pub(crate) fn choose(
     if !is_possible {
         return Err(refused.into());
     }
-    let direction = if graph.is_directed() { Direction::In } else { Direction::Out };
+    let pulls = pulls(graph);
+    let direction = if graph.is_directed() && pulls { Direction::In } else { Direction::Out };
     let more = Restart::bytes_for(graph, pagerank);
     let layout = Layout::choose(graph, config, direction, more);
     let what = "pagerank in bands of vertices";
     let needs = Needs { what, state_bytes: layout.state_bytes + more, scratch_bytes: 0 };
     let (schedule, memory) = Engine::plan(graph, config, &needs)?;
-    let spread = Spread::of(graph, direction, layout.band, layout.bands)?;
+    let spread = Spread::of(graph, (direction, pulls), layout.band, layout.bands)?;
     let iterations = f64::from(pagerank.iterations);
     let cached = kept(graph, &memory, pages(graph, direction));
     let pass = layout.pass_pages(graph, direction) * graph.page_bytes() as f64;
@@ -174,7 +177,7 @@ pub(crate) fn choose(
         read / rates.0 + traffic.written / rates.1
     };
     let plan = |in_blocks: Vec<bool>| {
-        let traffic = traffic(graph, config, &layout, &spread, &in_blocks, iterations);
+        let traffic = traffic((graph, pulls), config, &layout, &spread, &in_blocks, iterations);
         (seconds(&traffic), traffic, in_blocks)
     };
     let plans = candidates(&spread).map(plan);
@@ -182,11 +185,12 @@ pub(crate) fn choose(
     let (best, traffic, in_blocks) =
         plans.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are three");
     let because = reason(&layout, &in_blocks, (best, reread));
-    let report = report(graph, &layout, &in_blocks, &traffic, because);
+    let report = report((graph, pulls), &layout, &in_blocks, &traffic, because);
     let write_rate = rates.1;
     Ok(BandPlan {
         layout,
         direction,
+        pulls,
         in_blocks,
         needs,
         report,
@@ -211,7 +215,7 @@ fn candidates(spread: &Spread) -> [Vec<bool>; 3] {
 }
 
 fn traffic(
-    graph: &Graph,
+    (graph, pulls): (&Graph, bool),
     config: &EngineConfig,
     layout: &Layout,
     spread: &Spread,
@@ -235,10 +239,17 @@ fn traffic(
     let share = SHARE_BYTES as f64 * n;
     let degree = DEGREE_BYTES as f64 * n;
     let ranks = if ranks::is_natural(graph) { 0.0 } else { 4.0 * n };
+    let bands = layout.bands as f64;
+    let (read, written) = match pulls {
+        // Shares of all bands, and of the windows before they are replaced.
+        true => (2.0 * share + degree + sums, share + sums),
+        // Ranks of all windows for each band, and those of the band before they are replaced.
+        false => ((bands + 1.0) * (share + degree), share),
+    };
     Traffic {
         passes: iterations * from_lists + f64::from(u8::from(blocks > 0.0)),
-        state_read: iterations * (2.0 * share + degree + sums + blocks) + share + degree,
-        written: share + degree + iterations * (share + sums) + blocks + share + ranks,
+        state_read: iterations * (read + blocks) + share + degree,
+        written: share + degree + iterations * written + blocks + share + ranks,
         blocks,
     }
 }
@@ -257,14 +268,16 @@ fn reason(layout: &Layout, in_blocks: &[bool], (best, reread): (f64, f64)) -> St
 }
 
 fn report(
-    graph: &Graph,
+    (graph, pulls): (&Graph, bool),
     layout: &Layout,
     in_blocks: &[bool],
     traffic: &Traffic,
     because: String,
 ) -> Bands {
     let mut file = (SHARE_BYTES + DEGREE_BYTES) * layout.vertices as u64 + traffic.blocks as u64;
-    if layout.bands > 1 {
+    if !pulls {
+        file += SHARE_BYTES * layout.vertices as u64;
+    } else if layout.bands > 1 {
         file += layout.windows() as u64 * sums::slot_bytes(layout.window);
     }
     if !ranks::is_natural(graph) {

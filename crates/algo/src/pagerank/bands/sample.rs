@@ -21,10 +21,28 @@ pub(super) struct Spread {
     pub begun: Vec<f64>,
 }
 
+/// Entries by band as sampled, as many in all as there are.
+fn sampled_entries(classes: &[Class], lists: &[f64], all: Vec<f64>) -> Vec<f64> {
+    let of_band = |b: usize| -> f64 {
+        let of_class = |(class, &count): (&Class, &f64)| match class.lists {
+            0.0 => 0.0,
+            lists => count * class.entries[b] / lists,
+        };
+        classes.iter().zip(lists).map(of_class).sum()
+    };
+    let sampled: Vec<f64> = (0..all.len()).map(of_band).collect();
+    let (of_sample, of_all): (f64, f64) = (sampled.iter().sum(), all.iter().sum());
+    match of_sample {
+        0.0 => all,
+        sum => sampled.iter().map(|entries| entries * of_all / sum).collect(),
+    }
+}
+
 /// Lists of one class in the sample.
 #[derive(Clone, Debug)]
 struct Class {
     lists: f64,
+    entries: Vec<f64>,
     runs: Vec<f64>,
     begun: Vec<f64>,
 }
@@ -34,11 +52,17 @@ fn class_of(degree: u64) -> usize {
 }
 
 impl Spread {
-    /// Reads the degrees, and a sample of the lists.
-    pub fn of(graph: &Graph, direction: Direction, band: usize, bands: usize) -> Result<Self> {
+    /// Reads the degrees, and a sample of the lists. `pulls`: whether targets are sources of
+    /// edges, whose out-degrees say how many entries they have.
+    pub fn of(
+        graph: &Graph,
+        (direction, pulls): (Direction, bool),
+        band: usize,
+        bands: usize,
+    ) -> Result<Self> {
         let mut entries = vec![0.0; bands];
         let mut lists = vec![0.0; CLASSES];
-        let is_same = !graph.is_directed();
+        let is_same = !graph.is_directed() || !pulls;
         graph.degrees(Direction::Out, &mut |first, degrees| {
             for (v, &degree) in (first as usize..).zip(degrees) {
                 entries[(v / band).min(bands - 1)] += degree as f64;
@@ -51,6 +75,9 @@ impl Spread {
             })?;
         }
         let classes = sample(graph, direction, band, bands)?;
+        if !pulls {
+            entries = sampled_entries(&classes, &lists, entries);
+        }
         let total: f64 = entries.iter().sum::<f64>().max(1.0);
         let share: Vec<f64> = entries.iter().map(|entries| entries / total).collect();
         let mut spread = Self { entries, runs: vec![0.0; bands], begun: vec![0.0; bands] };
@@ -75,7 +102,12 @@ impl Spread {
 
 /// The lists that begin in sampled pages, by class.
 fn sample(graph: &Graph, direction: Direction, band: usize, bands: usize) -> Result<Vec<Class>> {
-    let class = Class { lists: 0.0, runs: vec![0.0; bands], begun: vec![0.0; bands] };
+    let class = Class {
+        lists: 0.0,
+        entries: vec![0.0; bands],
+        runs: vec![0.0; bands],
+        begun: vec![0.0; bands],
+    };
     let mut classes = vec![class; CLASSES];
     let pages = pages(graph, direction);
     let count = pages.min(SAMPLE_PAGES);
@@ -87,9 +119,17 @@ fn sample(graph: &Graph, direction: Direction, band: usize, bands: usize) -> Res
         }
         // A list over several pages has entries in every band, about.
         touched.fill(!list.is_whole());
-        list.targets.iter().for_each(|&t| touched[(t as usize / band).min(bands - 1)] = true);
         let class = &mut classes[class_of(list.degree)];
         class.lists += 1.0;
+        for &t in list.targets {
+            let b = (t as usize / band).min(bands - 1);
+            touched[b] = true;
+            class.entries[b] += f64::from(u8::from(list.is_whole()));
+        }
+        if !list.is_whole() {
+            let each = list.degree as f64 / bands as f64;
+            class.entries.iter_mut().for_each(|entries| *entries += each);
+        }
         let mut begun = false;
         for (b, &touched) in touched.iter().enumerate() {
             begun |= touched;
