@@ -14,6 +14,11 @@ use crate::plain::{Plain, Random};
 
 const PLENTY: u64 = 256 << 20;
 
+/// A folder in memory, where the system has one: these runs wait for thousands of small transfers.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 /// A run that may use a file in `folder`.
 fn config(folder: &Path, memory_bytes: u64, threads: usize) -> EngineConfig {
     EngineConfig::with_memory(memory_bytes).threads(threads).state_dir(Some(folder.to_owned()))
@@ -93,7 +98,7 @@ fn check_pagerank(
 
 #[test]
 fn ranks_in_bands_are_those_in_memory() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     for graph in graphs() {
         let stored = graph.stored();
         let ranks = |iterations| PageRankConfig::default().iterations(iterations);
@@ -117,7 +122,7 @@ fn ranks_in_bands_are_those_in_memory() {
 
 #[test]
 fn every_kind_of_ranks_comes_in_bands() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let graph = graphs().swap_remove(0);
     let stored = graph.stored();
     let kinds = [
@@ -174,7 +179,7 @@ fn check_wcc(case: &str, graph: &Arc<Graph>, config: &EngineConfig, expected: &w
 
 #[test]
 fn components_in_bands_are_those_in_memory() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let mut random = Random(8);
     let dense: Vec<_> =
         (0..1_000_000).map(|_| (random.below(120_000), random.below(120_000))).collect();
@@ -184,7 +189,9 @@ fn components_in_bands_are_those_in_memory() {
             let stored = graph.stored_with_hub_neighbours(hub_neighbours);
             let expected = wcc::run(&stored, config(folder.path(), PLENTY, 2)).unwrap();
             assert!(expected.run.bands.is_none());
-            for (memory_bytes, threads) in [(900_000, 2), (600_000, 1), (900_000, 4)] {
+            let several = if hub_neighbours == HubNeighboursChoice::No { 3 } else { 1 };
+            let budgets = [(900_000, 2), (600_000, 1), (900_000, 4)];
+            for (memory_bytes, threads) in budgets.into_iter().take(several) {
                 let case = format!("{}, {hub_neighbours:?}", graph.name);
                 let config = config(folder.path(), memory_bytes, threads);
                 check_wcc(&case, &stored, &config, &expected);
@@ -201,7 +208,7 @@ fn components_in_bands_are_those_in_memory() {
 
 #[test]
 fn answers_in_bands_do_not_depend_on_order_and_codec() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let graphs = graphs();
     for graph in [&graphs[0], &graphs[1], &graphs[4]] {
         for (order, codec) in [
@@ -228,7 +235,7 @@ fn answers_in_bands_do_not_depend_on_order_and_codec() {
 
 #[test]
 fn updates_and_deleted_vertices_are_in_the_answers_of_bands() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let graphs = graphs();
     for graph in [&graphs[0], &graphs[1], &graphs[4], &graphs[8]] {
         let store = Store::open(Arc::clone(graph.stored().device())).unwrap();

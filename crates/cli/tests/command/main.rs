@@ -1,5 +1,6 @@
 //! The command as a user meets it: exit status, stdout, stderr, files.
 //!
+//! - [`bands`]: runs with less memory than their vertex state
 //! - [`compact`]: a changed graph becomes that of an import
 //! - [`generate`]: what it writes and what it refuses
 //! - [`graph`]: import, info, check, neighbors, export
@@ -18,6 +19,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod bands;
 mod compact;
 mod generate;
 mod graph;

@@ -2,9 +2,11 @@
 //!
 //! Every worker thread has a queue and buffers of its own. A writer has one block open for each
 //! *slot*, such as a band of targets; a block is written when a record does not fit it any more.
+//! The blocks of a slot lie in extents of several, so that few references are in memory. A block
+//! begins with the bytes of its records and their CRC-32C, which detects lost and torn writes.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use cenote_device::{Arena, Buffer, Completion, Op, Queue, QueueConfig, Request};
@@ -19,15 +21,28 @@ const DEPTH: usize = 4;
 const ALIGN: usize = STATE_ALIGN_BYTES as usize;
 
 /// As many blocks are read by one worker: waking the others would cost more.
-const INLINE_BLOCKS_MAX: usize = 2;
+const INLINE_BLOCKS_MAX: u32 = 2;
 
-/// Where a block lies in the file.
+/// Blocks of an extent. Only what is written of it takes room on the disk.
+const EXTENT_BLOCKS: u32 = 16;
+
+/// Bytes in a block before its records.
+const HEAD_BYTES: usize = 8;
+
+/// Where consecutive blocks lie in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRef {
     offset: u64,
-    bytes: u32,
-    /// CRC-32C, which detects lost and torn writes.
-    checksum: u32,
+    blocks: u32,
+    /// Bytes written of the last block.
+    last_bytes: u32,
+}
+
+impl BlockRef {
+    /// Bytes of memory of the references to so many bytes of records in blocks of `block_bytes`.
+    pub fn bytes_for(bytes: u64, block_bytes: usize) -> u64 {
+        bytes / (u64::from(EXTENT_BLOCKS) * block_bytes as u64) * size_of::<Self>() as u64
+    }
 }
 
 /// Queue and buffers of one worker thread.
@@ -85,7 +100,8 @@ impl<'e> Blocks<'e> {
     /// A writer for the calling worker thread.
     pub fn writer(&self) -> BlockWriter<'_> {
         let open = (0..self.slots).map(|_| None).collect();
-        BlockWriter { blocks: self, lane: None, open, written: Vec::new() }
+        let extents = vec![None; self.slots];
+        BlockWriter { blocks: self, lane: None, open, extents, written: Vec::new() }
     }
 
     /// Passes each of `refs` once to `each`, on all workers, and returns what these have collected.
@@ -100,7 +116,7 @@ impl<'e> Blocks<'e> {
         each: impl Fn(&mut L, &[u8]) -> Result<()> + Sync,
         end: impl Fn(&mut L) -> Result<()> + Sync,
     ) -> Result<Vec<L>> {
-        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (next, failed) = (Mutex::new((0, 0)), AtomicBool::new(false));
         let part = || -> Result<L> {
             let mut local = local();
             let mut reader = BlockReader { blocks: self, refs, next: &next, failed: &failed };
@@ -111,7 +127,7 @@ impl<'e> Blocks<'e> {
             Ok(local)
         };
         self.engine.check_cancel()?;
-        if refs.len() <= INLINE_BLOCKS_MAX {
+        if refs.iter().map(|extent| extent.blocks).sum::<u32>() <= INLINE_BLOCKS_MAX {
             return Ok(vec![self.engine.workers.install(part)?]);
         }
         let parts = self.engine.workers.broadcast(|_| part());
@@ -132,7 +148,8 @@ impl fmt::Debug for Blocks<'_> {
 struct BlockReader<'b> {
     blocks: &'b Blocks<'b>,
     refs: &'b [BlockRef],
-    next: &'b AtomicUsize,
+    /// The next extent, and the block in it.
+    next: &'b Mutex<(usize, u32)>,
     failed: &'b AtomicBool,
 }
 
@@ -141,12 +158,10 @@ impl BlockReader<'_> {
         let mut lane = self.blocks.take_lane()?;
         loop {
             while lane.queue.in_flight() < DEPTH
-                && let Some(block) = self.next_block()
+                && let Some((offset, len)) = self.next_block()
             {
                 let buffer = lane.free.pop().expect("a buffer for each request");
-                let tag = u64::from(block.checksum) << 32 | u64::from(block.bytes);
-                let len = (block.bytes as usize).next_multiple_of(ALIGN);
-                let offset = block.offset;
+                let tag = 0;
                 lane.queue.push(Request { tag, op: Op::Read, offset, len, buffer });
             }
             if lane.queue.in_flight() == 0 {
@@ -157,11 +172,10 @@ impl BlockReader<'_> {
             for completion in completions.drain(..) {
                 let done = self.blocks.file.completed(queue.as_mut(), completion)?;
                 let done = done.expect("reads are not continued");
-                let bytes = &done.buffer[..done.tag as u32 as usize];
-                if checksum(bytes) != (done.tag >> 32) as u32 {
+                let Some(bytes) = records(&done.buffer[..done.len]) else {
                     let file = self.blocks.file.device().name();
                     return Err(EngineError::StateDamaged { file, offset: done.offset });
-                }
+                };
                 each(bytes)?;
                 free.push(done.buffer);
             }
@@ -170,12 +184,20 @@ impl BlockReader<'_> {
         Ok(())
     }
 
-    fn next_block(&self) -> Option<BlockRef> {
+    /// Place and bytes of the next block.
+    fn next_block(&self) -> Option<(u64, usize)> {
         let cancel = &self.blocks.engine.config().cancel;
         if self.failed.load(Ordering::Relaxed) || cancel.is_raised() {
             return None;
         }
-        self.refs.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let (place, block) = *next;
+        let BlockRef { offset, blocks, last_bytes } = *self.refs.get(place)?;
+        let is_last = block + 1 == blocks;
+        *next = if is_last { (place + 1, 0) } else { (place, block + 1) };
+        let block_bytes = self.blocks.block_bytes;
+        let len = if is_last { last_bytes as usize } else { block_bytes };
+        Some((offset + u64::from(block) * block_bytes as u64, len))
     }
 }
 
@@ -191,6 +213,8 @@ pub struct BlockWriter<'b> {
     blocks: &'b Blocks<'b>,
     lane: Option<Lane>,
     open: Vec<Option<Open>>,
+    /// The extent of each slot that has room: its place in `written`.
+    extents: Vec<Option<usize>>,
     written: Vec<(usize, BlockRef)>,
 }
 
@@ -202,15 +226,15 @@ impl BlockWriter<'_> {
     #[inline]
     pub fn room(&mut self, slot: usize, least: usize) -> Result<(bool, &mut [u8])> {
         let block_bytes = self.blocks.block_bytes;
-        debug_assert!(least <= block_bytes, "a record fits a block");
+        debug_assert!(HEAD_BYTES + least <= block_bytes, "a record fits a block");
         let is_full = self.open[slot].as_ref().is_none_or(|open| block_bytes - open.filled < least);
         if is_full {
             self.close(slot)?;
             let buffer = self.take()?;
-            self.open[slot] = Some(Open { buffer, filled: 0 });
+            self.open[slot] = Some(Open { buffer, filled: HEAD_BYTES });
         }
         let Open { buffer, filled } = self.open[slot].as_mut().expect("it was just opened");
-        Ok((*filled == 0, &mut buffer[*filled..block_bytes]))
+        Ok((*filled == HEAD_BYTES, &mut buffer[*filled..block_bytes]))
     }
 
     /// Adds the first `bytes` of the room to the block.
@@ -245,18 +269,39 @@ impl BlockWriter<'_> {
     /// Writes the open block of a slot.
     fn close(&mut self, slot: usize) -> Result<()> {
         let Some(Open { mut buffer, filled }) = self.open[slot].take() else { return Ok(()) };
-        let lane = self.lane.as_mut().expect("an open block has a lane");
-        let len = filled.next_multiple_of(ALIGN);
+        let bytes = u32::try_from(filled - HEAD_BYTES).expect("blocks are small");
+        let checksum = checksum(&buffer[HEAD_BYTES..filled]);
+        buffer[..4].copy_from_slice(&bytes.to_le_bytes());
+        buffer[4..HEAD_BYTES].copy_from_slice(&checksum.to_le_bytes());
+        // All but the last one of an extent are written whole.
+        let is_whole = filled + ALIGN > self.blocks.block_bytes;
+        let len = if is_whole { self.blocks.block_bytes } else { filled.next_multiple_of(ALIGN) };
         buffer[filled..len].fill(0);
-        let offset = self.blocks.file.reserve(len as u64);
-        let bytes = u32::try_from(filled).expect("blocks are small");
-        let checksum = checksum(&buffer[..filled]);
-        self.written.push((slot, BlockRef { offset, bytes, checksum }));
+        let offset = self.place(slot, len);
+        let lane = self.lane.as_mut().expect("an open block has a lane");
         while lane.queue.in_flight() == DEPTH {
             reap(self.blocks.file, lane)?;
         }
         lane.queue.push(Request { tag: 0, op: Op::Write, offset, len, buffer });
         Ok(lane.queue.submit()?)
+    }
+
+    /// The place of the next block of a slot, of which `len` bytes are written.
+    fn place(&mut self, slot: usize, len: usize) -> u64 {
+        let block_bytes = self.blocks.block_bytes as u64;
+        let at = *self.extents[slot].get_or_insert_with(|| {
+            let offset = self.blocks.file.reserve(u64::from(EXTENT_BLOCKS) * block_bytes);
+            self.written.push((slot, BlockRef { offset, blocks: 0, last_bytes: 0 }));
+            self.written.len() - 1
+        });
+        let extent = &mut self.written[at].1;
+        let offset = extent.offset + u64::from(extent.blocks) * block_bytes;
+        extent.blocks += 1;
+        extent.last_bytes = u32::try_from(len).expect("blocks are small");
+        if extent.blocks == EXTENT_BLOCKS || (len as u64) < block_bytes {
+            self.extents[slot] = None;
+        }
+        offset
     }
 
     /// Writes all open blocks and returns the blocks since the last call, each with its slot.
@@ -271,6 +316,7 @@ impl BlockWriter<'_> {
             }
             self.blocks.put_back(lane);
         }
+        self.extents.fill(None);
         Ok(std::mem::take(&mut self.written))
     }
 }
@@ -279,6 +325,13 @@ impl fmt::Debug for BlockWriter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "BlockWriter({} blocks written)", self.written.len())
     }
+}
+
+/// The records of a block; `None` if they are not those that were written.
+fn records(block: &[u8]) -> Option<&[u8]> {
+    let word = |at: usize| u32::from_le_bytes(block[at..at + 4].try_into().expect("four bytes"));
+    let bytes = block.get(HEAD_BYTES..HEAD_BYTES.checked_add(word(0) as usize)?)?;
+    (checksum(bytes) == word(4)).then_some(bytes)
 }
 
 fn checksum(bytes: &[u8]) -> u32 {

@@ -1,7 +1,7 @@
 //! Sizes of bands, windows and blocks, and the cheapest source of each band's entries.
 
 use cenote_engine::{
-    Blocks, Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs,
+    BlockRef, Blocks, Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs,
     STATE_ALIGN_BYTES, Schedule, Strategy,
 };
 
@@ -76,8 +76,8 @@ impl Layout {
         let decoded = (3 * block_bytes as u64).max(sums::RUNS_BYTES_MAX) * threads as u64;
         let blocks = Blocks::memory_bytes(threads, bands, block_bytes);
         let windows = vertices.div_ceil(window) as u64;
-        let refs = 16 * (5 * entries / block_bytes as u64 + windows * (bands * threads) as u64)
-            + 32 * windows * bands as u64;
+        let refs = 2 * BlockRef::bytes_for(5 * entries, block_bytes)
+            + (24 + 32 * threads as u64) * windows * bands as u64;
         let state_bytes = SHARE_BYTES * band.min(vertices) as u64
             + (WINDOW_VERTEX_BYTES * window) as u64
             + buffer_bytes

@@ -1,8 +1,8 @@
 //! Sizes of bands and blocks, and what a run reads and writes.
 
 use cenote_engine::{
-    Bitmap, Blocks, Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs,
-    STATE_ALIGN_BYTES, Schedule, Strategy,
+    Bitmap, BlockRef, Blocks, Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan,
+    Needs, STATE_ALIGN_BYTES, Schedule, Strategy,
 };
 
 use crate::estimate::{Estimate, Reads};
@@ -65,7 +65,8 @@ impl Layout {
         let blocks = Blocks::memory_bytes(threads, 2 * bands, block_bytes)
             + Blocks::memory_bytes(threads, 0, block_bytes);
         let entries = graph.adjacency(Direction::Out).map_or(0, |lists| lists.stored_edges());
-        let refs = 32 * (EDGE_BYTES * entries / block_bytes as u64)
+        // Twice, since vectors of them grow, and for edges that are written again.
+        let refs = 4 * BlockRef::bytes_for(EDGE_BYTES * entries, block_bytes)
             + 64 * bands as u64 * (threads as u64 + 1) * bands as u64;
         let state_bytes =
             vertex_bytes(graph) * band.min(vertices) as u64 + buffer_bytes + blocks + refs;

@@ -1,0 +1,82 @@
+//! Runs with less memory than their vertex state: the answer of a run in memory, and no file left.
+
+use std::time::{Duration, Instant};
+
+use crate::{Bench, assert_one_line, parse, text};
+
+/// Budgets of which the state needs several times as much.
+const RUNS: [&str; 2] = ["pagerank kron.cenote --memory 3MiB", "wcc kron.cenote --memory 2MiB"];
+
+/// A graph of 2^18 vertices, most of them with edges.
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.succeed("generate kron --scale 18 --edge-factor 4 --out kron.u32");
+    bench.succeed("import kron.u32 --undirected --out kron.cenote");
+    bench
+}
+
+#[test]
+fn answers_in_bands_are_written_as_those_in_memory() {
+    let bench = bench();
+    for (run, plenty) in RUNS.iter().zip(["pagerank", "wcc"]) {
+        bench.succeed(&format!("run {plenty} kron.cenote --memory 64MiB --out plenty.parquet"));
+        let names = bench.names();
+        let little = bench.succeed(&format!("run {run} --out little.parquet --json --explain"));
+        let report = parse(&little);
+        let number = |name: &str| report[name].as_u64().unwrap();
+        assert!(report["bands"]["count"].as_u64().unwrap() > 1, "{run}: {report}");
+        assert!(number("bytes_written") > 0 && number("state_bytes_read") > 0, "{run}: {report}");
+        let estimate = parse(&bench.succeed(&format!("estimate {run} --json")));
+        for bytes in ["bytes_read", "bytes_written"] {
+            let (planned, found) = (estimate[bytes].as_f64().unwrap(), number(bytes) as f64);
+            assert!((0.85..1.15).contains(&(planned / found)), "{run}: {bytes} {planned} {found}");
+        }
+        let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+        assert!(read("plenty.parquet") == read("little.parquet"), "{run}");
+        std::fs::remove_file(bench.path("little.parquet")).unwrap();
+        assert_eq!(bench.names(), names, "{run}");
+        // In words.
+        let printed = bench.succeed(&format!("run {run} --explain --verify"));
+        assert!(printed.contains("bands") && printed.contains("state file"), "{printed}");
+        let printed = bench.succeed(&format!("estimate {run}"));
+        assert!(printed.contains("bands") && printed.contains("written"), "{printed}");
+        std::fs::remove_file(bench.path("plenty.parquet")).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_run_leaves_no_state_file() {
+    let bench = bench();
+    std::fs::create_dir(bench.path("state")).unwrap();
+    let run = "run pagerank kron.cenote --memory 3MiB --iterations 100000 --state-dir state";
+    let mut child = bench.command(run).spawn().unwrap();
+    // Until it has a state file: one that was deleted.
+    let files = format!("/proc/{}/fd", child.id());
+    let has_state = || {
+        let links = std::fs::read_dir(&files).into_iter().flatten().flatten();
+        let mut targets = links.filter_map(|link| std::fs::read_link(link.path()).ok());
+        targets.any(|target| target.starts_with(bench.path("state").canonicalize().unwrap()))
+    };
+    let started = Instant::now();
+    while !has_state() && started.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(has_state());
+    let names = || std::fs::read_dir(bench.path("state")).unwrap().count();
+    assert_eq!(names(), 0, "it has no name while the run uses it");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!((names(), bench.names().len()), (0, 3));
+}
+
+#[test]
+fn a_full_disk_is_an_error_of_one_line() {
+    let bench = bench();
+    let limited = bench.with_files_limited("run pagerank kron.cenote --memory 3MiB", 1024);
+    let message = text(&limited.stderr);
+    assert_eq!(limited.status.code(), Some(2), "{message}");
+    let last = message.lines().last().unwrap_or_default();
+    assert!(last.contains("no room for the vertex state after"), "{message}");
+    assert_one_line(&format!("{last}\n"));
+    assert_eq!(bench.names(), ["kron.cenote", "kron.u32"]);
+}
