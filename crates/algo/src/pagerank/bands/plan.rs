@@ -25,8 +25,9 @@ const SHARE_BYTES: u64 = 8;
 /// Bytes of a degree.
 const DEGREE_BYTES: u64 = 4;
 
-/// Bytes in memory for a vertex of the window: its sum, its sum as it is stored, share and degree.
-const WINDOW_VERTEX_BYTES: usize = 16 + 16 + 8 + 4;
+/// Bytes in memory for a vertex of the window: its sum, the stored sums of the windows before and
+/// after it, its share and that of the window before, and degree.
+const WINDOW_VERTEX_BYTES: usize = 16 + 2 * 16 + 2 * 8 + 4;
 
 /// Bytes of a run's vertex and length in a block, about.
 const RUN_BYTES: f64 = 2.2;
@@ -64,7 +65,7 @@ impl Layout {
             usize::try_from((memory_bytes / part).clamp(least, most)).expect("clamped")
         };
         let window_least = (VERTICES_ALIGN * WINDOW_VERTEX_BYTES) as u64;
-        let window = share(8, window_least, 6 << 20) / WINDOW_VERTEX_BYTES;
+        let window = share(6, window_least, 16 << 20) / WINDOW_VERTEX_BYTES;
         let window = (window / VERTICES_ALIGN * VERTICES_ALIGN).max(VERTICES_ALIGN);
         let window = window.min(vertices.next_multiple_of(VERTICES_ALIGN));
         let buffer_bytes = share(16, 32 << 10, 2 << 20) as u64;

@@ -27,6 +27,10 @@ pub(super) struct Pull<'a> {
     /// Shares of the band.
     pub band: HugeVec<u64>,
     sums: Sums,
+    /// Stored sums of the next window, and what the window before left: sums, or shares.
+    ahead: Vec<u32>,
+    behind: Vec<u32>,
+    behind_shares: Vec<f64>,
 }
 
 impl<'a> Pull<'a> {
@@ -47,6 +51,9 @@ impl<'a> Pull<'a> {
             stored_words: vec![0; windows],
             band: HugeVec::zeroed(layout.band.min(layout.vertices))?,
             sums: Sums::new(layout.window)?,
+            ahead: Vec::with_capacity(sums_bytes as usize / 4),
+            behind: Vec::with_capacity(sums_bytes as usize / 4),
+            behind_shares: Vec::with_capacity(layout.window),
             state,
         })
     }
@@ -61,40 +68,67 @@ impl<'a> Pull<'a> {
         Ok(Step { change: from_fixed(masses.change) })
     }
 
-    /// Adds the shares of a band to all sums; the last band finishes all vertices.
+    /// Adds the shares of a band to all sums; the last band finishes all vertices. Another thread
+    /// writes what the window before left and reads what the next one needs meanwhile.
     fn band(&mut self, band: usize, masses: &mut Masses) -> Result<()> {
         let (layout, file) = (self.state.plan.layout, self.state.file);
         let (first, end) = self.state.band(band);
         let len = (end - first) as usize;
         file.read(self.state.numbers + 8 * u64::from(first), &mut self.band[..len])?;
-        let slot = slot_bytes(layout.window);
-        for w in 0..layout.windows() {
+        let (windows, is_last) = (layout.windows(), band + 1 == layout.bands);
+        if band > 0 {
+            self.ahead.resize(self.stored_words[0] as usize, 0);
+            file.read(self.stored, &mut self.ahead)?;
+        }
+        for w in 0..windows {
             self.state.engine.check_cancel()?;
-            let stored = self.stored + slot * w as u64;
-            if band == 0 {
-                self.sums.clear();
-            } else {
-                let words = self.stored_words[w] as usize;
-                file.read(stored, self.sums.stored(words))?;
-                self.sums.load();
+            match band {
+                0 => self.sums.clear(),
+                _ => self.sums.load(&self.ahead),
             }
+            let next = if band > 0 && w + 1 < windows { self.stored_words[w + 1] } else { 0 };
+            self.ahead.resize(next as usize, 0);
+            let mut of_window = self.state.take_window(w);
+            let places = [w.wrapping_sub(1), w + 1].map(|w| self.stored_place(w));
+            let before = w.checked_sub(1).map(|w| self.state.window(w).0);
+            let (ahead, behind) = (&mut self.ahead, (&self.behind, &self.behind_shares));
+            let (numbers, state) = (self.state.numbers, &self.state);
+            let transfer = || {
+                match before {
+                    Some(from) if is_last => file.write(numbers + 8 * u64::from(from), behind.1)?,
+                    Some(_) => file.write(places[0], behind.0)?,
+                    None => {}
+                }
+                file.read(places[1], ahead)?;
+                if is_last { state.read_window(&mut of_window) } else { Ok(()) }
+            };
             let (sums, shares) = (&self.sums, &self.band[..len]);
-            self.state.entries(band, w, &|runs| sums.add(shares, runs))?;
-            if band + 1 < layout.bands {
-                let sums = self.sums.store();
-                self.stored_words[w] = sums.len() as u32;
-                file.write(stored, sums)?;
+            beside(transfer, || state.entries(band, w, &|runs| sums.add(shares, runs)))?;
+            self.state.put_window(of_window);
+            if is_last {
+                *masses = masses.and(self.finish_window(w));
+                std::mem::swap(&mut self.behind_shares, &mut self.state.window_numbers);
             } else {
-                *masses = masses.and(self.finish_window(w)?);
+                self.sums.store(&mut self.behind);
+                self.stored_words[w] = self.behind.len() as u32;
             }
+        }
+        let from = self.state.window(windows - 1).0;
+        match is_last {
+            true => file.write(self.state.numbers + 8 * u64::from(from), &self.behind_shares)?,
+            false => file.write(self.stored_place(windows - 1), &self.behind)?,
         }
         Ok(())
     }
 
+    /// The place of the stored sums of a window.
+    fn stored_place(&self, w: usize) -> u64 {
+        self.stored.wrapping_add(slot_bytes(self.state.plan.layout.window).wrapping_mul(w as u64))
+    }
+
     /// Gives the vertices of a window their next shares.
-    fn finish_window(&mut self, w: usize) -> Result<Masses> {
-        let (from, to) = self.state.window(w);
-        self.state.load((from, to))?;
+    fn finish_window(&mut self, w: usize) -> Masses {
+        let (from, _) = self.state.window(w);
         let (base, damping, sums) = (self.restart.base(self.dangling), self.damping, &self.sums);
         let finish = |(i, (shares, degrees)): (usize, (&mut [f64], &[u32]))| {
             let mut masses = Masses::default();
@@ -111,11 +145,21 @@ impl<'a> Pull<'a> {
             }
             masses
         };
-        let State { file, numbers, window_numbers, window_degrees, .. } = &mut self.state;
+        let State { window_numbers, window_degrees, .. } = &mut self.state;
         let shares = window_numbers.par_chunks_mut(FINISH_TOGETHER);
         let parts = shares.zip(window_degrees.par_chunks(FINISH_TOGETHER)).enumerate().map(finish);
-        let masses = parts.reduce(Masses::default, Masses::and);
-        file.write(*numbers + 8 * u64::from(from), window_numbers)?;
-        Ok(masses)
+        parts.reduce(Masses::default, Masses::and)
     }
+}
+
+/// Does `transfer` on a thread of its own while this one does `work`.
+fn beside(
+    transfer: impl FnOnce() -> cenote_engine::Result<()> + Send,
+    work: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    std::thread::scope(|scope| {
+        let transfer = scope.spawn(transfer);
+        work()?;
+        Ok(transfer.join().expect("a transfer does not panic")?)
+    })
 }

@@ -149,6 +149,28 @@ impl<'a> State<'a> {
         Ok(())
     }
 
+    /// Takes the buffers of the window, for [`State::read_window`] of the window `w`.
+    pub fn take_window(&mut self, w: usize) -> Window {
+        let (from, to) = self.window(w);
+        let (mut numbers, mut degrees) =
+            (std::mem::take(&mut self.window_numbers), std::mem::take(&mut self.window_degrees));
+        numbers.resize((to - from) as usize, 0.0);
+        degrees.resize((to - from) as usize, 0);
+        Window { from, numbers, degrees }
+    }
+
+    /// Reads the numbers and degrees of a window.
+    pub fn read_window(&self, window: &mut Window) -> cenote_engine::Result<()> {
+        let from = u64::from(window.from);
+        self.file.read(self.numbers + 8 * from, &mut window.numbers)?;
+        self.file.read(self.degrees + 4 * from, &mut window.degrees)
+    }
+
+    /// Puts the buffers of the window back.
+    pub fn put_window(&mut self, window: Window) {
+        (self.window_numbers, self.window_degrees) = (window.numbers, window.degrees);
+    }
+
     /// Replaces every number by `rank_of` it and the degree, times `scale`. Returns the sum before
     /// scaling.
     pub fn finish(&mut self, rank_of: fn(f64, u64) -> f64, scale: f64) -> Result<f64> {
@@ -165,6 +187,13 @@ impl<'a> State<'a> {
         }
         Ok(sum)
     }
+}
+
+/// Numbers and degrees of a window that is being read.
+pub(super) struct Window {
+    from: VertexId,
+    numbers: Vec<f64>,
+    degrees: Vec<u32>,
 }
 
 /// Change and dangling mass in fixed point.

@@ -55,13 +55,11 @@ impl Runs {
 pub(super) struct Sums {
     high: HugeVec<AtomicU64>,
     low: HugeVec<AtomicU64>,
-    stored: Vec<u32>,
 }
 
 impl Sums {
     pub fn new(window: usize) -> Result<Self> {
-        let stored = Vec::with_capacity(slot_bytes(window) as usize / 4);
-        Ok(Self { high: HugeVec::zeroed(window)?, low: HugeVec::zeroed(window)?, stored })
+        Ok(Self { high: HugeVec::zeroed(window)?, low: HugeVec::zeroed(window)? })
     }
 
     /// Sets all sums to zero.
@@ -101,22 +99,22 @@ impl Sums {
         WideSum { high, low: self.low[v].load(Ordering::Relaxed) }
     }
 
-    /// The sums as they are stored.
-    pub fn store(&mut self) -> &[u32] {
+    /// Replaces `stored` by the sums as they are stored.
+    pub fn store(&self, stored: &mut Vec<u32>) {
         let window = self.high.len();
-        self.stored.clear();
-        self.stored.resize(2 + window / 32, 0);
+        stored.clear();
+        stored.resize(2 + window / 32, 0);
         let (mut count, mut is_short) = (0u32, true);
         for v in 0..window {
             let WideSum { high, low } = self.of(v);
             if (high, low) != (0, 0) {
-                self.stored[2 + v / 32] |= 1 << (v % 32);
+                stored[2 + v / 32] |= 1 << (v % 32);
                 count += 1;
                 let top = low as i64 >> (LOW_BITS - 1);
                 is_short &= high >> HIGH_BITS == 0 && (top == 0 || top == -1);
             }
         }
-        (self.stored[0], self.stored[1]) = (count, u32::from(is_short));
+        (stored[0], stored[1]) = (count, u32::from(is_short));
         for v in 0..window {
             let WideSum { high, low } = self.of(v);
             if (high, low) == (0, 0) {
@@ -125,26 +123,19 @@ impl Sums {
             if is_short {
                 let low = u128::from(low & ((1 << LOW_BITS) - 1));
                 let both = u128::from(high) | low << HIGH_BITS;
-                self.stored.extend([both as u32, (both >> 32) as u32, (both >> 64) as u32]);
+                stored.extend([both as u32, (both >> 32) as u32, (both >> 64) as u32]);
             } else {
-                self.stored.extend([high as u32, (high >> 32) as u32, low as u32]);
-                self.stored.push((low >> 32) as u32);
+                stored.extend([high as u32, (high >> 32) as u32, low as u32]);
+                stored.push((low >> 32) as u32);
             }
         }
-        &self.stored
     }
 
-    /// Room for sums that were stored in so many words.
-    pub fn stored(&mut self, words: usize) -> &mut [u32] {
-        self.stored.resize(words, 0);
-        &mut self.stored
-    }
-
-    /// Takes over the sums that were read into [`Sums::stored`].
-    pub fn load(&mut self) {
+    /// Takes over sums as they are stored.
+    pub fn load(&mut self, stored: &[u32]) {
         self.clear();
         let window = self.high.len();
-        let (head, values) = self.stored.split_at(2 + window / 32);
+        let (head, values) = stored.split_at(2 + window / 32);
         let is_short = head[1] != 0;
         let mut values = values.chunks_exact(if is_short { 3 } else { 4 });
         for v in (0..window).filter(|v| head[2 + v / 32] >> (v % 32) & 1 == 1) {
@@ -182,11 +173,11 @@ mod tests {
                 sums.high[v].store(high, Ordering::Relaxed);
                 sums.low[v].store(low, Ordering::Relaxed);
             }
-            let stored = sums.store().to_vec();
+            let mut stored = Vec::new();
+            sums.store(&mut stored);
             assert!(4 * stored.len() as u64 <= slot_bytes(window));
             let mut found = Sums::new(window).unwrap();
-            found.stored(stored.len()).copy_from_slice(&stored);
-            found.load();
+            found.load(&stored);
             assert!((0..window).all(|v| sums.of(v) == found.of(v)));
         }
     }

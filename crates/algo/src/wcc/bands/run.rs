@@ -15,6 +15,11 @@ use super::plan::{BandPlan, PAIR_BYTES, request_bytes};
 use crate::groups::Groups;
 use crate::report::{Result, Run};
 
+/// The most passes over hub neighbours, and the growth of the giant component that is worth another:
+/// one part in so many of all vertices.
+const HUB_PASSES_MAX: u32 = 4;
+const HUB_GROWTH_PART: u64 = 64;
+
 /// The most bytes of a request.
 const REQUEST_BYTES_MAX: usize = 20;
 
@@ -78,7 +83,7 @@ fn by_lists(
     let spread = Spread { giant: &giant, isolated: isolated.as_ref() };
     let has_hubs = graph.superblock().has_hub_neighbours();
     if has_hubs {
-        engine.visit_hub_neighbours("hub neighbours", &spread)?;
+        spread_by_hubs(engine, &spread)?;
     }
     let active = match has_hubs && !directed {
         true => ActiveSet::NotIn(&giant),
@@ -101,6 +106,21 @@ fn by_lists(
         }
     }
     Ok((giant, edges))
+}
+
+/// Spreads the giant component along hub neighbours as long as it grows much: a vertex that is read
+/// before its hub was reached comes to it in the next pass, which costs a fraction of the lists.
+fn spread_by_hubs(engine: &Engine, spread: &Spread<'_>) -> Result<()> {
+    let mut known = 0;
+    for _ in 0..HUB_PASSES_MAX {
+        engine.visit_hub_neighbours("hub neighbours", spread)?;
+        let count = spread.giant.count();
+        if count - known < engine.graph().vertices() as u64 / HUB_GROWTH_PART {
+            return Ok(());
+        }
+        known = count;
+    }
+    Ok(())
 }
 
 /// What is known of complete components.
