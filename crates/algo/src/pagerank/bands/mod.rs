@@ -1,8 +1,8 @@
 //! PageRank with shares that do not fit in memory.
 //!
-//! *Pull*: shares lie in a state file. One *band* of them is in memory at a time, and the vertices whose
-//! sums are being added up come in *windows*: for each band and each window, the entries of the
-//! window's lists that lie in the band are added to the sums of the window. Sums are integers
+//! *Pull*: shares lie in a state file. One *band* of them is in memory at a time, and the vertices
+//! whose sums are being added up come in *windows*: for each band and each window, the entries of
+//! the window's lists that lie in the band are added to the sums of the window. Sums are integers
 //! ([`WideSum`](super::fixed::WideSum)), so the ranks are those of a run in memory to the last bit.
 //! Between bands the sums of a window wait in the file; after the last band its vertices get their
 //! next shares, in the place of the old ones, which no later band needs.

@@ -26,8 +26,8 @@ pub(super) struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    /// Writes `number_of` the first rank and the degree of every vertex, and the blocks. Returns the
-    /// state and the mass of vertices without out-edges.
+    /// Writes `number_of` the first rank and the degree of every vertex, and the blocks. Returns
+    /// the state and the mass of vertices without out-edges.
     pub fn new(
         engine: &'a Engine,
         file: &'a StateFile,

@@ -157,17 +157,16 @@ impl Sums {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 mod tests {
     use super::*;
 
     #[test]
     fn sums_come_back_whatever_their_bits() {
         let window = 1024;
-        let short = |v: u64| (v << 40 | v, (v as i64 - 512 << 30) as u64);
+        let short = |v: u64| (v << 40 | v, ((v as i64 - 512) << 30) as u64);
         let long = |v: u64| (u64::MAX - v, v << 50);
         for of in [short as fn(u64) -> (u64, u64), long] {
-            let mut sums = Sums::new(window).unwrap();
+            let sums = Sums::new(window).unwrap();
             for v in (0..window).filter(|v| v % 3 > 0) {
                 let (high, low) = of(v as u64);
                 sums.high[v].store(high, Ordering::Relaxed);

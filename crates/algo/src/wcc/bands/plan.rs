@@ -160,7 +160,7 @@ pub(crate) fn choose(
 }
 
 impl BandPlan {
-    /// The estimate of the run. Blocks of edges outside the giant component are in its maximum only.
+    /// The estimate of the run. Edges outside the giant component are in its maximum only.
     pub fn estimate(self, graph: &Graph) -> Estimate {
         let all = pages(graph, Direction::Out) as f64;
         let hub_neighbours = graph.hub_neighbours().map(|section| section.pages() as f64);
@@ -168,7 +168,7 @@ impl BandPlan {
         let edges = if graph.is_directed() { entries } else { entries / 2 };
         // Written again by every band that contracts an end.
         let again = 1.0 + (self.layout.bands as f64).ln();
-        // At most every vertex is a tree that sends a request, which is read twice, and is answered.
+        // At most every vertex is a tree whose request is read twice, and is answered.
         let requests = (2 * request_bytes(graph) + PAIR_BYTES) as f64 * self.layout.vertices as f64;
         // The last block of every writer is not full.
         let writers = (self.layout.bands * self.layout.bands * 3 * self.threads) as f64;
@@ -176,12 +176,14 @@ impl BandPlan {
         let blocks = EDGE_BYTES as f64 * edges as f64 * again + requests + padding;
         let blocks = blocks / graph.page_bytes() as f64;
         let (reads, because) = match (hub_neighbours, graph.is_directed()) {
-            (_, true) => {
-                let twice = 2.0 * all + HUB_PASSES * hub_neighbours.unwrap_or(0.0);
-                (Reads::between(twice, twice, twice + blocks), "two passes over the pages")
+            (hubs, true) => {
+                let hubs = hubs.unwrap_or(0.0);
+                let passes = |of_hubs: f64| 2.0 * all + of_hubs * hubs;
+                let reads = Reads::between(passes(1.0), passes(HUB_PASSES), passes(4.0) + blocks);
+                (reads, "two passes over the pages")
             }
             (Some(hubs), false) => (
-                Reads::between(2.0 * hubs, HUB_PASSES * hubs, 4.0 * hubs + 2.0 * all + blocks),
+                Reads::between(hubs, HUB_PASSES * hubs, 4.0 * hubs + 2.0 * all + blocks),
                 "the hub neighbours, and the lists of vertices outside the giant component",
             ),
             (None, false) => (

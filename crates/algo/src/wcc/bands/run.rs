@@ -15,8 +15,8 @@ use super::plan::{BandPlan, PAIR_BYTES, request_bytes};
 use crate::groups::Groups;
 use crate::report::{Result, Run};
 
-/// The most passes over hub neighbours, and the growth of the giant component that is worth another:
-/// one part in so many of all vertices.
+/// The most passes over hub neighbours, and the growth of the giant component that is worth
+/// another: one part in so many of all vertices.
 const HUB_PASSES_MAX: u32 = 4;
 const HUB_GROWTH_PART: u64 = 64;
 

@@ -70,11 +70,7 @@ fn facts(stats: &Stats) -> Vec<Line> {
             ),
         ),
     ];
-    if let Some(bands) = &stats.bands {
-        facts.push(("bands", bands_line(bands)));
-        let (read, written) = (size(stats.state_bytes_read), size(stats.bytes_written));
-        facts.push(("state file", format!("{read} read, {written} written")));
-    }
+    facts.extend(of_bands(stats));
     if let Some(drive) = stats.drive_correction {
         facts.push(("drive", drive.to_string()));
     }
@@ -92,10 +88,18 @@ fn facts(stats: &Stats) -> Vec<Line> {
     facts
 }
 
+/// What a run says of vertex state in a file.
+fn of_bands(stats: &Stats) -> Vec<Line> {
+    let Some(bands) = &stats.bands else { return Vec::new() };
+    let (read, written) = (size(stats.state_bytes_read), size(stats.bytes_written));
+    vec![("bands", bands_line(bands)), ("state file", format!("{read} read, {written} written"))]
+}
+
 /// How vertex state in a file is divided, and why.
 pub fn bands_line(bands: &Bands) -> String {
     let blocks = match bands.from_blocks {
         0 => String::new(),
+        _ if bands.block_bytes == 0 => String::new(),
         some => format!(", {} from {} of blocks", count(some.into()), size(bands.block_bytes)),
     };
     let (number, bytes) = (count(bands.count.into()), size(bands.band_bytes));
