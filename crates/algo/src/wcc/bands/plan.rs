@@ -21,8 +21,9 @@ const EDGE_BYTES: u64 = PAIR_BYTES as u64;
 /// Bytes of two vertices: an edge, or a root with its label.
 pub(super) const PAIR_BYTES: usize = 8;
 
-/// Passes over hub neighbours, on the graphs that were measured.
-const HUB_PASSES: f64 = 3.0;
+/// The most passes over hub neighbours; Kronecker graphs of 2^18 to 2^24 vertices take them all.
+pub(super) const HUB_PASSES_MAX: u32 = 4;
+const HUB_PASSES: f64 = HUB_PASSES_MAX as f64;
 
 /// Bytes of a label.
 const LABEL_BYTES: u64 = 4;
@@ -179,11 +180,12 @@ impl BandPlan {
             (hubs, true) => {
                 let hubs = hubs.unwrap_or(0.0);
                 let passes = |of_hubs: f64| 2.0 * all + of_hubs * hubs;
-                let reads = Reads::between(passes(1.0), passes(HUB_PASSES), passes(4.0) + blocks);
+                let reads =
+                    Reads::between(passes(1.0), passes(HUB_PASSES), passes(HUB_PASSES) + blocks);
                 (reads, "two passes over the pages")
             }
             (Some(hubs), false) => (
-                Reads::between(hubs, HUB_PASSES * hubs, 4.0 * hubs + 2.0 * all + blocks),
+                Reads::between(hubs, HUB_PASSES * hubs, HUB_PASSES * hubs + 2.0 * all + blocks),
                 "the hub neighbours, and the lists of vertices outside the giant component",
             ),
             (None, false) => (

@@ -11,13 +11,12 @@ use cenote_engine::{
 use super::super::Wcc;
 use super::band::{Band, Tree};
 use super::giant::{Edges, Scatter, Spread};
-use super::plan::{BandPlan, PAIR_BYTES, request_bytes};
+use super::plan::{BandPlan, HUB_PASSES_MAX, PAIR_BYTES, request_bytes};
 use crate::groups::Groups;
 use crate::report::{Result, Run};
 
-/// The most passes over hub neighbours, and the growth of the giant component that is worth
-/// another: one part in so many of all vertices.
-const HUB_PASSES_MAX: u32 = 4;
+/// The growth of the giant component that is worth another pass over hub neighbours: one part in so
+/// many of all vertices.
 const HUB_GROWTH_PART: u64 = 64;
 
 /// The most bytes of a request.
