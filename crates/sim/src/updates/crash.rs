@@ -177,7 +177,7 @@ impl History {
             // log is full.
             let beside = self.beside().filter(|(merge, _)| *merge < at);
             let more = beside.map_or(0, |(_, steps)| (1 + steps as u64).min(BESIDE_EPOCHS_MAX));
-            epoch - more..=epoch + u64::from(comes_first) + more
+            epoch.saturating_sub(more)..=epoch + u64::from(comes_first) + more
         });
         self.epochs = epochs.collect();
         self.beside_made = ran.beside;
