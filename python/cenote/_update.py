@@ -157,6 +157,10 @@ class Update:
         """Makes all changes durable, as one. Returns counts, which are `report` then.
 
         After an exception all or none of them are durable: none, if `len(self)` is not 0.
+
+        Raises:
+            MemoryBudget: the new vertices of the batch do not fit the memory beside its changes,
+                or the edges of deleted ones do not: the message says what would do.
         """
         self.report = json.loads(self._native.commit())
         return self.report

@@ -209,6 +209,15 @@ pub(crate) fn kept(graph: &Graph, memory: &MemoryPlan, pages: u64) -> f64 {
     (memory.cached_fraction(graph) * all / pages.max(1) as f64).min(1.0)
 }
 
+/// Whether a run that was refused may be made in bands of vertices: its state does not fit in
+/// memory, and there is a folder for it.
+pub(crate) fn may_be_in_bands(graph: &Graph, config: &EngineConfig, refused: &EngineError) -> bool {
+    matches!(refused, EngineError::Budget { .. })
+        && config.strategy == Strategy::Auto
+        && config.state_dir.is_some()
+        && graph.vertices() > 0
+}
+
 /// As [`Engine::plan`], for needs that grow with the budget.
 pub(crate) fn plan_for(
     graph: &Graph,

@@ -5,12 +5,14 @@
 //! - [`Neighbors`]: the lists of single vertices; [`Sample`]: samples of them, layer by layer
 //! - [`Visit`]: passes over lists in batches, for loops of the caller's own
 //! - [`Export`]: its edges; [`Diff`]: those that changed; [`Subgraph`]: those of some vertices
+//! - `part`: what graph files made of a part of a graph share
 
 mod export;
 mod info;
 mod kind;
 mod neighbors;
 mod open;
+pub(crate) mod part;
 mod sample;
 mod subgraph;
 mod visit;

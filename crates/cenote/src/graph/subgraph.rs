@@ -5,17 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use cenote_engine::{Bitmap, THREADS_MAX};
-use cenote_import::{Edge, EdgeId, EdgeWeight};
+use cenote_import::{Edge, EdgeId};
 use cenote_store::{Id, VertexId, WeightType};
 use serde::Serialize;
 
+use super::part::{check_weights, import_like, of_share, put_row};
 use super::{Graph, ListBatch, Pass};
 use crate::error::{Error, Result};
-use crate::import::{IdKind, Import};
+use crate::import::IdKind;
 use crate::keys::Keys;
 use crate::memory::{MemorySize, budget_bytes, threads_default};
 use crate::output::{self, partial};
 use crate::watch::Watch;
+
+/// Its name in errors.
+const WHAT: &str = "subgraph";
 
 /// Shares of the budget: half for the import of the edges, a quarter for reading lists, and a
 /// quarter for the vertices and their ids.
@@ -24,9 +28,6 @@ const QUARTER: u64 = 4;
 
 /// Bytes of a vertex: in the list of all, of those to visit next, and its id.
 const VERTEX_BYTES: u64 = 4 + 8 + size_of::<Id>() as u64;
-
-/// The largest integers that a 64-bit float holds, in which batches pass on weights.
-const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// A subgraph to be written: all edges between the vertices that are at most some hops away from
 /// the given ones; made by [`Graph::subgraph`].
@@ -174,7 +175,8 @@ impl<'g> Subgraph<'g> {
                 return Err(Error::input(path, reason));
             }
         };
-        self.check_weights()?;
+        let reason = "subgraphs of graphs with weights beyond 2^53 cannot be written";
+        check_weights(self.graph, reason)?;
         let vertices = self.near(memory_bytes)?;
         if is_graph {
             return self.build(path, &vertices, memory_bytes);
@@ -195,17 +197,6 @@ impl<'g> Subgraph<'g> {
         Ok(extracted)
     }
 
-    fn check_weights(&self) -> Result<()> {
-        let Some(weights) = self.graph.stored().superblock().weights else { return Ok(()) };
-        let ends = [weights.min(), weights.max()].into_iter().flatten();
-        let is_large = ends.into_iter().any(|weight| weight.to_f64().abs() > EXACT_MAX);
-        if weights.kind == WeightType::I64 && is_large {
-            let reason = "subgraphs of graphs with weights beyond 2^53 cannot be written";
-            return Err(Error::Unsupported(reason.into()));
-        }
-        Ok(())
-    }
-
     /// The vertices of the subgraph, ascending.
     fn near(&self, memory_bytes: u64) -> Result<Vec<VertexId>> {
         let stored = self.graph.stored();
@@ -220,7 +211,7 @@ impl<'g> Subgraph<'g> {
         let mut count = next.len() as u64;
         if self.hops > 0 {
             let visit = self.graph.visit().memory(memory_bytes / QUARTER).threads(self.threads);
-            let lists = visit.open().map_err(|error| of_share(error, QUARTER))?;
+            let lists = visit.open().map_err(|error| of_share(WHAT, error, QUARTER))?;
             for _ in 0..self.hops {
                 let frontier = std::mem::take(&mut next);
                 if frontier.is_empty() {
@@ -290,11 +281,10 @@ impl<'g> Subgraph<'g> {
         memory_bytes: u64,
     ) -> Result<Extracted> {
         let superblock = self.graph.stored().superblock();
-        let (directed, kind) =
-            (superblock.directed, superblock.weights.map(|weights| weights.kind));
-        let visit = self.graph.visit().weights(kind.is_some()).threads(self.threads);
+        let (directed, has_weights) = (superblock.directed, superblock.weights.is_some());
+        let visit = self.graph.visit().weights(has_weights).threads(self.threads);
         let lists = visit.memory(memory_bytes / QUARTER).open();
-        let lists = lists.map_err(|error| of_share(error, QUARTER))?;
+        let lists = lists.map_err(|error| of_share(WHAT, error, QUARTER))?;
         let fault = Mutex::new(None);
         let rows = Rows {
             pass: lists.pass(Some(vertices))?,
@@ -307,12 +297,10 @@ impl<'g> Subgraph<'g> {
             fault: &fault,
         };
         let kind_of_ids = if I::IS_NAME { IdKind::String } else { IdKind::Integer };
-        let mut import = Import::new()
+        let mut import = import_like(self.graph)
             .edges(rows)
             .vertices(ids)
             .ids(kind_of_ids)
-            .codec(superblock.codec())
-            .page_bytes(superblock.page_bytes)
             .threads(self.threads)
             .memory(memory_bytes / HALF)
             .cancel(|| self.watch.check().is_err())
@@ -323,15 +311,6 @@ impl<'g> Subgraph<'g> {
         if directed && self.graph.stored().has_in_edges() {
             import = import.in_edges();
         }
-        if let Some(kind) = kind {
-            import = import.weights(kind);
-        }
-        if superblock.duplicates_kept {
-            import = import.keep_duplicates();
-        }
-        if superblock.self_loops_kept {
-            import = import.keep_self_loops();
-        }
         if self.overwrite {
             import = import.overwrite();
         }
@@ -341,7 +320,7 @@ impl<'g> Subgraph<'g> {
         if let Some(fault) = fault {
             return Err(fault);
         }
-        let report = report.map_err(|error| of_share(error.into(), HALF))?;
+        let report = report.map_err(|error| of_share(WHAT, error.into(), HALF))?;
         Ok(Extracted {
             vertices: report.vertices,
             edges: report.edges,
@@ -349,20 +328,6 @@ impl<'g> Subgraph<'g> {
             bytes_read: lists.stats().bytes_read,
             file_bytes: report.output_bytes,
         })
-    }
-}
-
-/// The error of a budget that is a part of the given one, in terms of that.
-fn of_share(error: Error, share: u64) -> Error {
-    match error {
-        Error::MemoryBudget { given, needed, suggested, breakdown, .. } => Error::MemoryBudget {
-            what: "subgraph".to_owned(),
-            given: given * share,
-            needed: needed * share,
-            suggested: suggested * share,
-            breakdown,
-        },
-        other => other,
     }
 }
 
@@ -447,15 +412,6 @@ impl<I: EdgeId> Edge for Row<'_, I> {
     const HAS_WEIGHT: bool = true;
 
     fn put(&self, weights: Option<WeightType>, rows: &mut Vec<u8>) -> Result<(), String> {
-        let Some((source, target, weight)) = self.0 else {
-            return Err("the lists of the graph cannot be read".to_owned());
-        };
-        source.put(rows)?;
-        target.put(rows)?;
-        if let Some(kind) = weights {
-            let bits = weight.ordered(kind).ok_or_else(|| format!("{weight} is no {kind:?}"))?;
-            rows.extend_from_slice(&bits.to_le_bytes());
-        }
-        Ok(())
+        put_row(self.0, weights, rows)
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Mutex;
 
-use cenote_import::{Edge, EdgeId, EdgeWeight};
+use cenote_import::Edge;
 use cenote_store::WeightType;
 
 use super::numbers::Numbers;
 use crate::error::Error;
+use crate::graph::part::put_row;
 use crate::graph::{ListBatch, Pass};
 
 /// The entries of lists as edges between numbers.
@@ -87,15 +88,7 @@ impl Edge for Row {
     const HAS_WEIGHT: bool = true;
 
     fn put(&self, weights: Option<WeightType>, rows: &mut Vec<u8>) -> Result<(), String> {
-        let Some((source, target, weight)) = self.0 else {
-            return Err("the lists of the graph cannot be read".to_owned());
-        };
-        source.put(rows)?;
-        target.put(rows)?;
-        if let Some(kind) = weights {
-            let bits = weight.ordered(kind).ok_or_else(|| format!("{weight} is no {kind:?}"))?;
-            rows.extend_from_slice(&bits.to_le_bytes());
-        }
-        Ok(())
+        let edge = self.0.as_ref().map(|(source, target, weight)| (source, target, *weight));
+        put_row(edge, weights, rows)
     }
 }

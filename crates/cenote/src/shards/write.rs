@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use cenote_engine::THREADS_MAX;
 use cenote_store::superblock::IdKind as StoredIdKind;
-use cenote_store::{Direction, HubNeighboursChoice, Id, VertexId, WeightType};
+use cenote_store::{Direction, HubNeighboursChoice, Id, VertexId};
 use crc_fast::{CrcAlgorithm, Digest};
 use serde::Serialize;
 
@@ -19,11 +19,15 @@ use super::manifest::{Manifest, ShardEntry};
 use super::numbers::{Numbers, ranges};
 use super::rows::Rows;
 use crate::error::{Error, Result};
+use crate::graph::part::{check_weights, import_like, of_share};
 use crate::graph::{Graph, Pass};
 use crate::import::{IdKind, Import};
 use crate::memory::{MemorySize, budget_bytes, threads_default};
 use crate::output::partial::{PartialFile, partial_name};
 use crate::watch::Watch;
+
+/// Its name in errors.
+const WHAT: &str = "sharding";
 
 /// Shares of the budget: half for the import of a shard, a quarter for the numbers of vertices, an
 /// eighth for reading the lists of each direction.
@@ -37,9 +41,6 @@ const VERTEX_BYTES: u64 = 8;
 
 /// The most shards.
 pub(super) const SHARDS_MAX: u64 = 4_096;
-
-/// The largest integers that a 64-bit float holds, in which batches pass on weights.
-const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 type ProgressFn = dyn Fn(u64, u64) + Send + Sync;
 
@@ -140,7 +141,8 @@ impl<'g> Sharding<'g> {
         let memory = self.memory.take().transpose()?;
         let memory_bytes = budget_bytes(memory, self.graph.stored())?;
         check_output(out)?;
-        self.check_weights()?;
+        let reason = "graphs with weights beyond 2^53 cannot be sharded";
+        check_weights(self.graph, reason)?;
         self.check_count()?;
         self.check_memory(memory_bytes)?;
         let folder = PartialFolder::create(out)?;
@@ -169,17 +171,6 @@ impl<'g> Sharding<'g> {
         Ok(written)
     }
 
-    fn check_weights(&self) -> Result<()> {
-        let Some(weights) = self.graph.stored().superblock().weights else { return Ok(()) };
-        let ends = [weights.min(), weights.max()].into_iter().flatten();
-        let is_large = ends.into_iter().any(|weight| weight.to_f64().abs() > EXACT_MAX);
-        if weights.kind == WeightType::I64 && is_large {
-            let reason = "graphs with weights beyond 2^53 cannot be sharded";
-            return Err(Error::Unsupported(reason.into()));
-        }
-        Ok(())
-    }
-
     fn check_count(&self) -> Result<()> {
         let vertices = self.graph.vertices();
         if (1..=vertices.min(SHARDS_MAX)).contains(&self.shards) {
@@ -198,7 +189,7 @@ impl<'g> Sharding<'g> {
         }
         let whole = needed * NUMBERS_SHARE;
         Err(Error::MemoryBudget {
-            what: "sharding".to_owned(),
+            what: WHAT.to_owned(),
             given: memory_bytes,
             needed: whole,
             suggested: whole.div_ceil(1 << 20),
@@ -298,7 +289,7 @@ impl<'g> Sharding<'g> {
         for &direction in directions {
             let visit = self.graph.visit().direction(direction).weights(kind.is_some());
             let visit = visit.threads(self.threads).memory(memory_bytes / LISTS_SHARE);
-            let lists = visit.open().map_err(|error| of_share(error, LISTS_SHARE))?;
+            let lists = visit.open().map_err(|error| of_share(WHAT, error, LISTS_SHARE))?;
             let pass: Pass = lists.pass(Some(&vertices))?;
             let known = (direction == Direction::In).then(|| range.clone());
             import = import.edges(Rows::new(pass, numbers, known, &fault));
@@ -310,7 +301,7 @@ impl<'g> Sharding<'g> {
         if let Some(fault) = fault {
             return Err(fault);
         }
-        report.map_err(|error| of_share(error.into(), IMPORT_SHARE))?;
+        report.map_err(|error| of_share(WHAT, error.into(), IMPORT_SHARE))?;
         let mut entries = [0, 0];
         for (&direction, sum) in directions.iter().zip(&mut entries) {
             let stored = self.graph.stored();
@@ -321,29 +312,14 @@ impl<'g> Sharding<'g> {
 
     /// An import of a shard, still without vertices and edges.
     fn import(&self, memory_bytes: u64) -> Import<'_> {
-        let superblock = self.graph.stored().superblock();
-        let mut import = Import::new()
+        let import = import_like(self.graph)
             .directed()
             .ids(IdKind::Integer)
-            .codec(superblock.codec())
-            .page_bytes(superblock.page_bytes)
             .hub_neighbours(HubNeighboursChoice::No)
             .threads(self.threads)
             .memory(memory_bytes / IMPORT_SHARE)
             .cancel(|| self.watch.check().is_err());
-        if self.has_in_edges() {
-            import = import.in_edges();
-        }
-        if let Some(weights) = superblock.weights {
-            import = import.weights(weights.kind);
-        }
-        if superblock.duplicates_kept {
-            import = import.keep_duplicates();
-        }
-        if superblock.self_loops_kept {
-            import = import.keep_self_loops();
-        }
-        import
+        if self.has_in_edges() { import.in_edges() } else { import }
     }
 }
 
@@ -399,20 +375,6 @@ pub(super) fn checksum_of(path: &Path) -> Result<(u64, String)> {
         }
         digest.update(&buffer[..count]);
         bytes += count as u64;
-    }
-}
-
-/// The error of a budget that is a part of the given one, in terms of that.
-fn of_share(error: Error, share: u64) -> Error {
-    match error {
-        Error::MemoryBudget { given, needed, suggested, breakdown, .. } => Error::MemoryBudget {
-            what: "sharding".to_owned(),
-            given: given * share,
-            needed: needed * share,
-            suggested: suggested * share,
-            breakdown,
-        },
-        other => other,
     }
 }
 

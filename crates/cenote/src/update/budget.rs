@@ -32,8 +32,8 @@ const DELETED_EDGE_BYTES: u64 = 128;
 /// And for its weight.
 const DELETED_WEIGHT_BYTES: u64 = 32;
 
-// The shares of what grows with the memory are less than all of it.
-const _: () = assert!(8 / LOG_SHARE + 8 / PAGES_SHARE + 8 / RUNS_SHARE + 8 / BESIDE_SHARE < 8);
+// The shares of what grows with the memory are half of it.
+const _: () = assert!(8 / LOG_SHARE + 8 / PAGES_SHARE + 8 / RUNS_SHARE <= 4);
 
 /// Whether runs are merged beside commits with so much memory, where that takes so many bytes;
 /// else commits wait for merges.
@@ -126,27 +126,23 @@ impl Update {
         }
     }
 
-    /// Bytes of memory for the changes of the next commit, and those that are held anyway.
-    pub(super) fn batch_bytes(&self) -> u64 {
-        self.held_bytes.saturating_add(self.changes.bytes_with(0))
-    }
-
     /// Bytes of memory of an edge that is deleted with a vertex.
     pub(super) fn deleted_edge_bytes(&self) -> u64 {
         DELETED_EDGE_BYTES + if self.weights.is_some() { DELETED_WEIGHT_BYTES } else { 0 }
     }
 
-    /// An error of the store, where vertices to be deleted have too many edges.
-    pub(super) fn of_vertices(&self, error: StoreError) -> Error {
+    /// An error of the store, where vertices to be deleted have too many edges, of a commit whose
+    /// changes and new vertices take so many bytes.
+    pub(super) fn of_vertices(&self, error: StoreError, changes: u64) -> Error {
         let StoreError::DeletedEdges { edges, .. } = error else {
             return self.failed(error);
         };
         let edge_bytes = edges.saturating_mul(self.deleted_edge_bytes());
-        let used = self.batch_bytes().saturating_add(edge_bytes);
+        let held = self.held_bytes;
+        let used = held.saturating_add(changes).saturating_add(edge_bytes);
         // More memory is half for what grows with it.
         let missing = used.saturating_sub(self.memory_bytes);
         let needed = self.memory_bytes.saturating_add(missing.saturating_mul(2));
-        let (held, changes) = (self.held_bytes, self.changes.bytes_with(0));
         Error::MemoryBudget {
             what: format!("deleting vertices with {edges} edges"),
             given: self.memory_bytes,

@@ -476,7 +476,8 @@ impl Update {
         Err(Error::input(&self.path, format!("the id `{name}`: {expected}")))
     }
 
-    /// Whether the memory holds one more change, of these ids.
+    /// Whether the memory holds one more change, of these ids. New vertices are counted when a
+    /// commit finds them: see [`Update::commit_what_fits`].
     pub fn has_room(&self, pair: [IdRef<'_>; 2]) -> bool {
         self.held_bytes.saturating_add(self.changes.bytes_with(text_bytes(pair)))
             <= self.memory_bytes
@@ -538,14 +539,15 @@ impl Update {
             return Err(self.too_many_new(&batch));
         }
         let new_vertices = batch.new_ids.len() as u64;
-        let free_bytes = room - self.changes.bytes_of(changes, batch.new_ids.len());
+        let bytes = self.changes.bytes_of(changes, batch.new_ids.len());
+        let free_bytes = room - bytes;
         batch.deleted_edges_max = Some(free_bytes / self.deleted_edge_bytes());
         let mut report = UpdateReport { epoch: self.store.epoch(), ..UpdateReport::default() };
         let mut answers = Vec::new();
         if !batch.changes.is_empty() || !batch.new_ids.is_empty() {
             self.make_room(&batch, &mut report)?;
             let done = self.watched(|store, watch| store.commit_watched(&batch, watch));
-            let done = done.map_err(|error| self.of_vertices(error))?;
+            let done = done.map_err(|error| self.of_vertices(error, bytes))?;
             report.new_vertices = new_vertices;
             report.count(&done, self.page_bytes);
             self.begin_beside(&batch)?;

@@ -2,14 +2,14 @@
 
 use cenote_engine::{
     BlockRef, Blocks, Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs,
-    STATE_ALIGN_BYTES, Schedule, Strategy,
+    STATE_ALIGN_BYTES, Schedule,
 };
 
 use super::super::restart::Restart;
 use super::super::{PageRankConfig, pulls};
 use super::sample::Spread;
 use super::sums;
-use crate::estimate::{Estimate, Reads, kept};
+use crate::estimate::{Estimate, Reads, kept, may_be_in_bands};
 use crate::ranks;
 use crate::report::{Bands, Result, pages};
 
@@ -154,11 +154,7 @@ pub(crate) fn choose(
     pagerank: &PageRankConfig,
     refused: EngineError,
 ) -> Result<BandPlan> {
-    let is_possible = matches!(refused, EngineError::Budget { .. })
-        && config.strategy == Strategy::Auto
-        && config.state_dir.is_some()
-        && graph.vertices() > 0;
-    if !is_possible {
+    if !may_be_in_bands(graph, config, &refused) {
         return Err(refused.into());
     }
     let pulls = pulls(graph);

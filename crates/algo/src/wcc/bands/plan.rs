@@ -2,10 +2,10 @@
 
 use cenote_engine::{
     Bitmap, BlockRef, Blocks, Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan,
-    Needs, STATE_ALIGN_BYTES, Schedule, Strategy,
+    Needs, STATE_ALIGN_BYTES, Schedule,
 };
 
-use crate::estimate::{Estimate, Reads};
+use crate::estimate::{Estimate, Reads, may_be_in_bands};
 use crate::ranks;
 use crate::report::{Bands, Result, pages};
 
@@ -125,11 +125,7 @@ pub(crate) fn choose(
     config: &EngineConfig,
     refused: EngineError,
 ) -> Result<BandPlan> {
-    let is_possible = matches!(refused, EngineError::Budget { .. })
-        && config.strategy == Strategy::Auto
-        && config.state_dir.is_some()
-        && graph.vertices() > 0;
-    if !is_possible {
+    if !may_be_in_bands(graph, config, &refused) {
         return Err(refused.into());
     }
     let more = set_bytes(graph);
