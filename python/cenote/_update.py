@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _cenote
+from ._import import inputs_of
 from ._options import Memory, OnProgress, PathLike, VertexId, given, listener, warn
 
 if TYPE_CHECKING:
@@ -121,10 +121,67 @@ class Update:
         """
         self._native.add(source, target, weight)
 
-    def add_all(self, edges: Iterable[tuple[Any, ...]]) -> None:
-        """Adds edges `(source, target)` or `(source, target, weight)`."""
-        for edge in edges:
-            self.add(*edge)
+    def add_all(
+        self,
+        edges: Any,
+        *,
+        source: str | int | None = None,
+        target: str | int | None = None,
+        weight: str | int | None = None,
+        format: str | None = None,
+        header: bool | Literal["auto", "yes", "no"] | None = None,
+    ) -> int:
+        """Adds many edges, each as `add` does. Returns how many it read.
+
+        After an exception none of them is added.
+
+        Args:
+            edges: anything that `cenote.import_graph` takes: files, a table, a graph of NetworkX, a
+                sparse matrix, arrays, or rows `(source, target)` or `(source, target, weight)`.
+                Vertices of a graph of NetworkX without an edge are added too.
+            source, target, weight: columns, by name or by number from 1, where there are more than
+                two; a graph with weights takes the third as the weight.
+            format: of files whose ending does not say it.
+            header: whether the first line of CSV and TSV names the columns [found out].
+
+        Raises:
+            InvalidInput: an input cannot be read, or the graph cannot have an id or a weight.
+            MemoryBudget: the batch does not fit the memory: add a part at a time.
+
+        Example:
+            >>> with cenote.update("friends.cenote") as u:
+            ...     u.add_all([("dil", "eve"), ("eve", "ada")])
+            2
+        """
+        options = given(source=source, target=target, weight=weight, format=format, header=header)
+        return self._change_all(True, edges, options)
+
+    def delete_all(
+        self,
+        edges: Any,
+        *,
+        source: str | int | None = None,
+        target: str | int | None = None,
+        format: str | None = None,
+        header: bool | Literal["auto", "yes", "no"] | None = None,
+    ) -> int:
+        """Deletes many edges, each as `delete` without a weight does. Returns how many it read.
+
+        As `add_all`; weights of the input and vertices without an edge are passed over.
+        """
+        options = given(source=source, target=target, format=format, header=header)
+        return self._change_all(False, edges, options)
+
+    def _change_all(self, is_added: bool, edges: Any, options: dict[str, Any]) -> int:
+        weights = self._native.weights() if is_added else None
+        inputs = list(inputs_of(edges, weights, options.get("weight")))
+        of_edges = [one for one in inputs if one[0] not in ("vertices", "range")]
+        count = self._native.change_all(is_added, of_edges, options) if of_edges else 0
+        for kind, vertices in inputs:
+            if is_added and kind == "vertices":
+                for vertex in vertices:
+                    self.add_vertex(vertex)
+        return count
 
     def delete(self, source: VertexId, target: VertexId, weight: float | None = None) -> None:
         """Deletes an edge, with `weight` only one of this weight.
@@ -163,6 +220,23 @@ class Update:
                 or the edges of deleted ones do not: the message says what would do.
         """
         self.report = json.loads(self._native.commit())
+        return self.report
+
+    def commit_what_fits(self) -> dict[str, Any]:
+        """Makes the first changes durable, as many as fit the memory with their new vertices.
+
+        The others wait for the next commit: while `len(update)` is not 0, call it again.
+
+        Raises:
+            MemoryBudget: not even the first change fits.
+
+        Example:
+            >>> with cenote.update("friends.cenote", memory="64MiB") as u:
+            ...     _ = u.add_all([("dil", "eve"), ("eve", "ada")])
+            ...     while len(u) > 0:
+            ...         report = u.commit_what_fits()
+        """
+        self.report = json.loads(self._native.commit_what_fits())
         return self.report
 
     def merge(self, *, report: PathLike | None = None) -> dict[str, Any]:

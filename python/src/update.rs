@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use cenote::drive::{MeasureOptions, measure};
 use cenote::graph::SnapshotInfo;
+use cenote::import::WeightType;
 use cenote::report::merge::{Summary, page as merge_page};
 use cenote::report::{self as page, WorkRecorder};
 use cenote::update::UpdateReport;
@@ -14,9 +15,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::answer::json;
+use crate::batches::Raised;
 use crate::call::Call;
 use crate::errors::{Failure, exception, invalid};
-use crate::import::{hub_neighbours, order, size_text};
+use crate::import::{columns, hub_neighbours, input, order, size_text};
 use crate::options::id_text;
 use crate::shards;
 
@@ -183,9 +185,44 @@ impl PyUpdate {
         self.change(|update| update.remove_value(id))
     }
 
+    /// Name of the type of the graph's weights.
+    fn weights(&self) -> PyResult<Option<&'static str>> {
+        self.change(|update| Ok(update.weights().map(WeightType::name)))
+    }
+
+    /// Adds or deletes the edges of inputs. Returns their number.
+    fn change_all(
+        &self,
+        py: Python<'_>,
+        is_added: bool,
+        inputs: Vec<(String, Bound<'_, PyAny>)>,
+        options: &Bound<'_, PyDict>,
+    ) -> PyResult<u64> {
+        let columns = columns(options)?;
+        let weights = self.change(|update| Ok(update.weights()))?.filter(|_| is_added);
+        let raised = Raised::default();
+        let mut given = Vec::new();
+        for one in &inputs {
+            given.extend(input(one, &columns, weights, &raised)?);
+        }
+        let done = self.work(py, "reading edges", |update| match is_added {
+            true => update.add_all(given),
+            false => update.delete_all(given),
+        });
+        match raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(error) => Err(error),
+            None => done,
+        }
+    }
+
     /// Makes the changes durable. Returns the report as JSON.
     fn commit(&self, py: Python<'_>) -> PyResult<String> {
         self.work(py, "committing pages", |update| Ok(report(&update.commit()?)))
+    }
+
+    /// Makes the first changes durable, as many as fit the memory. Returns the report as JSON.
+    fn commit_what_fits(&self, py: Python<'_>) -> PyResult<String> {
+        self.work(py, "committing pages", |update| Ok(report(&update.commit_what_fits()?)))
     }
 
     /// Merges log and delta runs into the lists. Returns the report as JSON, and writes one to look

@@ -6,6 +6,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -124,6 +125,69 @@ def test_there_is_one_update_at_a_time(friends):
         update.commit()
         assert graph.vertex_count == 3
     assert cenote.check(friends)
+
+
+def test_many_edges_are_added_and_deleted_from_tables_arrays_graphs_and_files(friends):
+    sources = [
+        [("ada", "dil"), ("dil", "eve")],
+        pa.table({"by": ["eve"], "to": ["fay"], "more": [1]}),
+        nx.Graph([("fay", "gil")]),
+        "more.csv",
+        iter([]),
+    ]
+    Path("more.csv").write_text("source,target\ngil,hal\nhal,ada\n")
+    with cenote.update(friends) as update:
+        read = [update.add_all(edges, source=1, target=2) for edges in sources[:2]]
+        read += [update.add_all(edges) for edges in sources[2:]]
+        assert read == [2, 1, 1, 2, 0]
+        assert len(update) == 6
+    assert (update.report["added"], update.report["new_vertices"]) == (6, 5)
+    with cenote.open(friends) as graph:
+        assert {("dil", "eve"), ("eve", "fay"), ("fay", "gil"), ("gil", "hal")} <= rows(graph)
+    with cenote.update(friends) as update:
+        assert update.delete_all([("dil", "eve", 7), ("eve", "fay", 1)]) == 2
+        for edges, words in [
+            ([("x", "y"), ("x", "")], "row 2: expected an id of 1 to 65535 bytes"),
+            ("none.csv", "none.csv"),
+            (np.zeros((2, 4)), "shape"),
+        ]:
+            with pytest.raises(cenote.CenoteError, match=words):
+                update.add_all(edges)
+        assert len(update) == 2, "nothing of an input with a fault is left"
+    assert update.report["deleted"] == 2
+    lonely = nx.Graph([("ada", "zoe")])
+    lonely.add_node("yan")
+    with cenote.update(friends) as update:
+        assert update.add_all(lonely) == 1
+    with cenote.open(friends) as graph:
+        assert {"yan", "zoe"} <= set(graph.ids().to_pylist())
+
+
+def test_many_edges_of_numbers_and_weights_and_more_than_the_memory_holds():
+    cenote.import_graph(np.array([[0, 1]]), "n.cenote")
+    pairs = np.random.default_rng(1).integers(0, 100_000, (200_000, 2)).astype(np.uint32)
+    with cenote.update("n.cenote") as update:
+        assert update.add_all(pairs) == 200_000
+    plain = {(min(u, v), max(u, v)) for u, v in pairs.tolist() if u != v}
+    with cenote.open("n.cenote") as graph:
+        assert graph.edge_count == len(plain | {(0, 1)})
+    cenote.import_graph([(1, 2, 0.5)], "w.cenote", weights="f64")
+    with cenote.update("w.cenote") as update:
+        update.add_all((np.array([2, 3]), np.array([3, 4]), np.array([1.5, 2.5])))
+        with pytest.raises(cenote.InvalidInput, match="third column"):
+            update.add_all(np.array([[7, 8]]))
+    with cenote.open("w.cenote") as graph:
+        assert rows(graph) == {(1, 2, 0.5), (2, 3, 1.5), (3, 4, 2.5)}
+    with cenote.update("n.cenote", memory="48MiB") as update:
+        with pytest.raises(cenote.MemoryBudget, match="give at least"):
+            update.add_all(np.vstack([pairs + 1_000_000] * 3))
+        assert len(update) == 0
+        update.add_all(pairs[:20_000] + 1_000_000)
+        commits = 0
+        while len(update) > 0:
+            update.commit_what_fits()
+            commits += 1
+        assert commits > 0
 
 
 def test_updates_of_weights_and_values():

@@ -20,16 +20,16 @@ use crate::rows::RowReader;
 /// Called with the ids of an edge and its weight; ends the reading by returning false.
 pub type VisitEdge<'v> = dyn FnMut([IdRef<'_>; 2], Option<Weight>) -> bool + Send + 'v;
 
-/// Reads files and calls `visit` with each edge, in their order. Ids are strings if `has_names`,
-/// else integers; `directed` decides what symmetric formats list; without `weights` those of the
-/// files are passed over. Vertices without an edge are skipped. Takes at most `memory_bytes` for
-/// parsing.
+/// Reads files, or edges in memory, and calls `visit` with each edge, in their order. Ids are
+/// strings if `has_names`, else integers; `directed` decides what symmetric formats list; without
+/// `weights` those of the inputs are passed over. Vertices without an edge are skipped. Takes at
+/// most `memory_bytes` for parsing.
 ///
 /// # Errors
 /// [`ImportError::Cancelled`] if `visit` returned false; errors of reading and parsing, after
 /// `visit` was called with the edges before the fault.
 pub fn for_each_edge(
-    files: &[InputSpec],
+    inputs: &[Input<'_>],
     has_names: bool,
     directed: bool,
     weights: Option<WeightType>,
@@ -37,15 +37,22 @@ pub fn for_each_edge(
     progress: &dyn Progress,
     visit: &mut VisitEdge<'_>,
 ) -> Result<()> {
-    for file in files {
-        check_file(file, weights)?;
-        if file.is_vertices || input::format_of(file)? == Format::Vertices {
-            let (input, reason) = (file.name(), "a list of vertices has no edges".to_owned());
+    for input in inputs {
+        let is_vertices = match input {
+            Input::File(file) => {
+                check_file(file, weights)?;
+                file.is_vertices || input::format_of(file)? == Format::Vertices
+            }
+            Input::Edges(_) => false,
+            Input::Vertices(_) => true,
+        };
+        if is_vertices {
+            let (input, reason) = (input.name(), "a list of vertices has no edges".to_owned());
             return Err(ImportError::Format { input, reason });
         }
     }
     let visit = Visit { visit: Mutex::new(visit), weights };
-    read(files, (has_names, directed), memory_bytes, progress, &visit)
+    read(inputs, (has_names, directed), memory_bytes, progress, &visit)
 }
 
 /// Called with the id of a vertex and the text of its value; an error says what was expected.
@@ -65,22 +72,22 @@ pub(crate) fn for_each_value(
         return Ok(());
     }
     let visit = Values(Mutex::new(visit));
-    read(files, (has_names, false), memory_bytes, progress, &visit)
+    let files: Vec<Input<'_>> = files.iter().cloned().map(Input::File).collect();
+    read(&files, (has_names, false), memory_bytes, progress, &visit)
 }
 
-/// Reads files, in their order, on one thread.
+/// Reads inputs, in their order, on one thread.
 fn read<V: Visitor>(
-    files: &[InputSpec],
+    inputs: &[Input<'_>],
     (has_names, directed): (bool, bool),
     memory_bytes: usize,
     progress: &dyn Progress,
     visitor: &V,
 ) -> Result<()> {
-    let inputs: Vec<Input<'_>> = files.iter().cloned().map(Input::File).collect();
     let (budget, meter, unchanged) =
-        (Budget::new(memory_bytes), Meter::default(), Unchanged::new(&inputs));
+        (Budget::new(memory_bytes), Meter::default(), Unchanged::new(inputs));
     let pass = Pass {
-        inputs: &inputs,
+        inputs,
         budget: &budget,
         progress,
         // One worker keeps the order.
@@ -93,7 +100,7 @@ fn read<V: Visitor>(
         edges_only: false,
         meter: &meter,
     };
-    progress.begin(Phase::Read, input::total_bytes(&inputs, visitor.weights()));
+    progress.begin(Phase::Read, input::total_bytes(inputs, visitor.weights()));
     let done = match has_names {
         true => blocks::run(&pass, || Ok(NameVisitor::new(visitor))).map(drop),
         false => blocks::run(&pass, || Ok(IntegerVisitor(visitor))).map(drop),

@@ -25,6 +25,16 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 /// written with more bytes than it needs.
 #[inline]
 pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    // Most numbers are small.
+    if let [byte @ ..0x80, rest @ ..] = bytes {
+        let value = u64::from(*byte);
+        *bytes = rest;
+        return Some(value);
+    }
+    take_long_varint(bytes)
+}
+
+fn take_long_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for (i, &byte) in bytes.iter().enumerate().take(VARINT_BYTES_MAX) {
         let bits = u64::from(byte & 0x7f);

@@ -286,7 +286,8 @@ fn read_labels(
     let spec = InputSpec { format: Some(Format::Parquet), ..InputSpec::new(path) };
     let cancel = job.engine.cancel.clone();
     let progress = Cancellable(cancel);
-    let read = for_each_edge(&[spec], has_names, true, None, read_bytes, &progress, &mut visit);
+    let read =
+        for_each_edge(&[spec.into()], has_names, true, None, read_bytes, &progress, &mut visit);
     if let Some(error) = failure {
         return Err(error);
     }

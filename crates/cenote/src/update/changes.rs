@@ -120,4 +120,12 @@ impl Changes {
         }
         self.ends.remove_first(2 * count);
     }
+
+    /// Removes all changes of edges behind the first so many.
+    pub fn truncate_edges(&mut self, count: usize) {
+        debug_assert!(self.ops[count..].iter().all(|op| *op != Op::SetValue));
+        self.ops.truncate(count);
+        self.weights.truncate(count);
+        self.ends.truncate(2 * count);
+    }
 }

@@ -3,6 +3,7 @@
 //! - [`Update`]: adds and deletes edges and vertices by the user's ids
 //! - [`UpdateOptions`]: options to open a graph for changes
 //! - [`UpdateReport`], [`ChangeAnswer`]: what a commit did, change by change
+//! - `edges`: changes of many edges, of files or of memory
 //! - `values`: values of vertices; `vertices`: those that are added and deleted
 //! - `snapshots`: states of the graph that are kept under a name
 //! - `changes`: the changes of a batch; `map`: their vertices
@@ -12,6 +13,7 @@
 mod beside;
 mod budget;
 mod changes;
+mod edges;
 mod map;
 mod report;
 mod snapshots;

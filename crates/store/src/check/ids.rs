@@ -71,7 +71,8 @@ struct StringOrder {
 impl StringOrder {
     fn page(&mut self, bytes: &[u8]) -> Result<(), PageFault> {
         let (count, last, ascend) = (&mut self.count, &mut self.last, self.ascend);
-        let visited = self.records.page(bytes, &mut |vertex, string| {
+        let visited = self.records.page(bytes, &mut |name| {
+            let (vertex, string) = (name.vertex, name.text()?);
             equal("vertex of an id", vertex.into(), *count)?;
             if ascend && *count > 0 && last.as_str() >= string {
                 return Err(other(format!("the ids do not ascend at vertex {vertex}")));

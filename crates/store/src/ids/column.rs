@@ -144,6 +144,17 @@ impl IdColumn {
         }
     }
 
+    /// Removes all ids but those of the first positions.
+    pub fn truncate(&mut self, count: usize) {
+        match self {
+            Self::Integers(integers) => integers.truncate(count),
+            Self::Strings { text, ends } => {
+                ends.truncate(count);
+                text.truncate(ends.last().copied().unwrap_or(0));
+            }
+        }
+    }
+
     /// The positions by ascending ids.
     pub fn ascending(&self) -> Vec<u32> {
         match self {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cenote_pool::Handle;
 
 use super::IdRef;
-use super::strings::Records;
+use super::strings::{Name, Records};
 use crate::VertexId;
 use crate::error::{PageFault, Result, StoreError, other};
 use crate::format;
@@ -133,11 +133,12 @@ impl StoredIds {
     ) -> Result<(), E> {
         let mut rest = ranks;
         while let Some(&first) = rest.first() {
-            let page = self.bisect(handle, |start, _| start <= first)?.unwrap_or(0);
+            let page = self.bisect(handle, |start| start.vertex <= first)?.unwrap_or(0);
             let (mut visited, mut failed) = (0, None);
-            self.walk(handle, page, &mut |found, string| {
+            self.walk(handle, page, &mut |name| {
+                let found = name.vertex;
                 while failed.is_none() && rest.get(visited) == Some(&found) {
-                    failed = visit(IdRef::String(string)).err();
+                    failed = visit(IdRef::String(name.text()?)).err();
                     visited += 1;
                 }
                 let is_near = |next: VertexId| visited == 0 || next - found < STRINGS_NEAR;
@@ -249,13 +250,13 @@ impl StoredIds {
 
     pub(super) fn string_of(&self, vertex: VertexId) -> Result<String> {
         self.pages.with_handle(|handle| {
-            let page = self.bisect(handle, |first, _| first <= vertex)?.unwrap_or(0);
+            let page = self.bisect(handle, |first| first.vertex <= vertex)?.unwrap_or(0);
             let mut id = None;
-            self.walk(handle, page, &mut |found, string| {
-                if found == vertex {
-                    id = Some(string.to_owned());
+            self.walk(handle, page, &mut |name| {
+                if name.vertex == vertex {
+                    id = Some(name.text()?.to_owned());
                 }
-                Ok(found < vertex)
+                Ok(name.vertex < vertex)
             })?;
             let missing = || other(format!("the id of vertex {vertex} is not where it belongs"));
             id.ok_or_else(|| self.fault(page, missing()))
@@ -265,15 +266,16 @@ impl StoredIds {
     /// The rank of a string, or the number of smaller ones as the error.
     pub(super) fn search_string(&self, id: &str) -> Result<Result<VertexId, VertexId>> {
         self.pages.with_handle(|handle| {
-            let Some(page) = self.bisect(handle, |_, first| first <= id)? else {
+            let id = id.as_bytes();
+            let Some(page) = self.bisect(handle, |first| first.bytes <= id)? else {
                 return Ok(Err(0));
             };
             let mut found = Err(self.section.items as VertexId);
-            self.walk(handle, page, &mut |rank, string| {
-                if string >= id {
-                    found = if string == id { Ok(rank) } else { Err(rank) };
+            self.walk(handle, page, &mut |Name { vertex: rank, bytes }| {
+                if bytes >= id {
+                    found = if bytes == id { Ok(rank) } else { Err(rank) };
                 }
-                Ok(string < id)
+                Ok(bytes < id)
             })?;
             Ok(found)
         })
@@ -281,11 +283,7 @@ impl StoredIds {
 
     /// The last page whose first string satisfies `is_before`. A page inside a long string starts
     /// none; the next page that starts one is tested instead.
-    fn bisect(
-        &self,
-        handle: &Handle,
-        is_before: impl Fn(VertexId, &str) -> bool,
-    ) -> Result<Option<u64>> {
+    fn bisect(&self, handle: &Handle, is_before: impl Fn(Name<'_>) -> bool) -> Result<Option<u64>> {
         let starts_none = |bytes: &[u8]| Ok(PageHeader::read(bytes).entries == 0);
         let (mut low, mut high, mut last) = (0, self.section.pages, None);
         while low < high {
@@ -296,8 +294,8 @@ impl StoredIds {
             }
             let mut before = false;
             if page < high {
-                self.walk(handle, page, &mut |vertex, string| {
-                    before = is_before(vertex, string);
+                self.walk(handle, page, &mut |first| {
+                    before = is_before(first);
                     Ok(false)
                 })?;
             }
@@ -311,12 +309,13 @@ impl StoredIds {
         &self,
         handle: &Handle,
         page: u64,
-        visit: &mut dyn FnMut(VertexId, &str) -> Result<bool>,
+        visit: &mut dyn FnMut(Name<'_>) -> Result<bool, PageFault>,
     ) -> Result<()> {
         let mut records = Records::default();
         for page in page..self.section.pages {
             let go_on = self.with_page(handle, page, |bytes| {
-                records.page(bytes, visit).map_err(|fault| self.fault(page, fault))?
+                let go_on = records.page(bytes, visit).flatten();
+                go_on.map_err(|fault| self.fault(page, fault))
             })?;
             if !go_on {
                 break;
@@ -332,16 +331,17 @@ impl StoredIds {
     ) -> Result<(), E> {
         let first_page = self
             .pages
-            .with_handle(|handle| self.bisect(handle, |first, _| first <= vertices.start))?
+            .with_handle(|handle| self.bisect(handle, |first| first.vertex <= vertices.start))?
             .unwrap_or(0);
         let last = self.section.pages - 1;
         let mut records = Records::default();
         let mut next = vertices.start;
         self.stream(first_page..self.section.pages, &mut |page, bytes| {
-            let visited = records.page(bytes, &mut |vertex, string| {
-                if vertex == next {
+            let visited = records.page(bytes, &mut |name| {
+                if name.vertex == next {
                     next += 1;
-                    visit(vertex, IdRef::String(string))?;
+                    let text = name.text().map_err(|fault| self.fault(page, fault))?;
+                    visit(name.vertex, IdRef::String(text))?;
                 }
                 Ok::<bool, E>(next < vertices.end)
             });

@@ -20,7 +20,22 @@ pub(crate) struct Records {
     next: Option<VertexId>,
 }
 
-type Visit<'a, E> = &'a mut dyn FnMut(VertexId, &str) -> Result<bool, E>;
+type Visit<'a, E> = &'a mut dyn FnMut(Name<'_>) -> Result<bool, E>;
+
+/// A string of a page with its vertex. Checked for UTF-8 where it is used, since most are only
+/// passed on the way to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name<'a> {
+    pub vertex: VertexId,
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Name<'a> {
+    pub fn text(&self) -> Result<&'a str, PageFault> {
+        let not_utf8 = |_| other(format!("the id of vertex {} is not UTF-8", self.vertex));
+        std::str::from_utf8(self.bytes).map_err(not_utf8)
+    }
+}
 
 impl Records {
     /// Calls `visit` with the strings that end in this verified page, until it returns false. The
@@ -108,10 +123,7 @@ impl Records {
         let vertex = self.next.expect("set before the first record");
         let next = vertex.checked_add(1).ok_or_else(|| other("it holds too many ids"))?;
         self.next = Some(next);
-        let string = std::str::from_utf8(&self.string);
-        let string =
-            string.map_err(|_| other(format!("the id of vertex {vertex} is not UTF-8")))?;
-        Ok(visit(vertex, string))
+        Ok(visit(Name { vertex, bytes: &self.string }))
     }
 }
 

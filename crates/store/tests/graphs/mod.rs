@@ -360,7 +360,7 @@ pub fn assert_lists(graph: &Graph, direction: Direction, expected: &[Vec<u32>]) 
 
 /// The lists to look up one by one, each of which costs the decoding of a page: all of a small
 /// graph, of a larger one some and the longest.
-fn looked_up(expected: &[Vec<u32>]) -> Vec<VertexId> {
+pub fn looked_up(expected: &[Vec<u32>]) -> Vec<VertexId> {
     const ALL_OF: usize = 2_000;
     let all = 0..expected.len() as u32;
     if expected.len() <= ALL_OF {

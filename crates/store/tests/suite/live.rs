@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use crate::graphs::model::{Changed, Model};
-use crate::graphs::{MemoryDevice, TestGraph, TestIds, assert_hub_neighbours, assert_lists};
+use crate::graphs::{
+    MemoryDevice, TestGraph, TestIds, assert_hub_neighbours, assert_lists, looked_up,
+};
 use cenote_store::superblock::{IdKind, SectionKind};
 use cenote_store::{
     Adjacency, Batch, Direction, Graph, HubNeighboursChoice, LookupConfig, Op, Store, StoreError,
@@ -115,10 +117,11 @@ fn assert_weights(graph: &Graph, model: &Model, lists: &TestGraph) {
     let Some(summary) = graph.superblock().weights else { return };
     let back = if lists.directed { lists.back.as_ref() } else { Some(&lists.out) };
     for (direction, lists) in DIRECTIONS.into_iter().zip([Some(&lists.out), back]) {
-        for (vertex, list) in (0..).zip(lists.into_iter().flatten()) {
+        let Some(lists) = lists else { continue };
+        for vertex in looked_up(lists) {
             let mut found = Vec::new();
             graph.read_weights(direction, vertex, &mut found).unwrap();
-            let expected = model.weights_of(direction, vertex, list);
+            let expected = model.weights_of(direction, vertex, &lists[vertex as usize]);
             assert_eq!(found, expected, "{direction:?}, vertex {vertex}");
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use cenote::import::{Format, InputSpec, Phase};
+use cenote::import::{Format, Input, InputSpec, Phase};
 use cenote::memory::{self, MemorySize};
 use cenote::update::UpdateReport;
 use cenote::{Error, IdRef, Op, Update, ValueType, Weight};
@@ -191,7 +191,7 @@ impl Args {
     fn make(&self, commits: &mut Commits, read_bytes: u64) -> Result<()> {
         for (op, files) in [(Op::Add, &self.add), (Op::Delete, &self.delete)] {
             let spec = |path: &PathBuf| InputSpec { format: self.format, ..InputSpec::new(path) };
-            let files: Vec<InputSpec> = files.iter().map(spec).collect();
+            let files: Vec<Input<'_>> = files.iter().map(spec).map(Input::File).collect();
             if !files.is_empty() {
                 commits.follow_files(op, &files, read_bytes)?;
             }
@@ -235,7 +235,7 @@ impl Commits {
     }
 
     /// Adds the edges of files, or deletes them.
-    fn follow_files(&mut self, op: Op, files: &[InputSpec], read_bytes: u64) -> Result<()> {
+    fn follow_files(&mut self, op: Op, files: &[Input<'_>], read_bytes: u64) -> Result<()> {
         let directed = self.update.is_directed();
         let weights = self.update.weights().filter(|_| op != Op::Delete);
         let bar = Bar(Progress::new("read", None, Unit::Bytes));
