@@ -64,7 +64,7 @@ pub(crate) fn of_share(what: &str, error: Error, share: u64) -> Error {
             given: given * share,
             needed: needed * share,
             suggested: suggested * share,
-            breakdown,
+            breakdown: format!("{breakdown}, in 1/{share} of it"),
         },
         other => other,
     }

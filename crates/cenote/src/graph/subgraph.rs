@@ -241,11 +241,16 @@ impl<'g> Subgraph<'g> {
         if count <= most {
             return Ok(());
         }
-        let set_bytes = Bitmap::bytes_for(self.graph.stored().vertices());
+        let vertices = self.graph.stored().vertices();
+        let set_bytes = Bitmap::bytes_for(vertices);
+        let mebibytes =
+            |count: u64| ((count * VERTEX_BYTES + set_bytes) * QUARTER).div_ceil(1 << 20);
         let reason = format!(
-            "holds {most} vertices in the quarter that is for them, and the subgraph takes as much \
-             as {count} or more: give at least {}MiB, or take fewer hops",
-            ((count * VERTEX_BYTES + set_bytes) * QUARTER).div_ceil(1 << 20)
+            "holds {most} vertices in the quarter that is for them, and the subgraph has {count} or \
+             more, for which {}MiB would do: give at least {}MiB, which hold all {vertices} of the \
+             graph, or take fewer hops",
+            mebibytes(count),
+            mebibytes(count.max(vertices as u64)),
         );
         Err(Error::parameter("memory", reason))
     }
@@ -255,15 +260,18 @@ impl<'g> Subgraph<'g> {
         let ids = self.graph.kept_ids()?;
         if super::has_names(self.graph.stored()) {
             let (count, mut text_bytes) = (vertices.len() as u64, 0);
-            let mut names = Vec::with_capacity(vertices.len());
+            let most = self.most(memory_bytes);
+            let mut names = Vec::new();
             for &v in vertices {
                 self.watch.check()?;
                 let name = ids.id_of(v)?.to_string();
                 text_bytes += name.len() as u64;
-                let as_vertices = text_bytes.div_ceil(VERTEX_BYTES);
-                self.check_count(count + as_vertices, self.most(memory_bytes))?;
-                names.push(name);
+                // The error counts all names; beyond the budget they are not kept.
+                if count + text_bytes.div_ceil(VERTEX_BYTES) <= most {
+                    names.push(name);
+                }
             }
+            self.check_count(count + text_bytes.div_ceil(VERTEX_BYTES), most)?;
             return self.build_with(path, (vertices, names.as_slice()), memory_bytes);
         }
         let integers = vertices.iter().map(|&v| match ids.id_of(v)? {

@@ -104,3 +104,40 @@ fn names_are_kept_and_lists_of_edges_leave_out_isolated_vertices() {
     let refused = graph.subgraph().write(folder.path().join("a.cenote"));
     assert!(matches!(refused, Err(Error::Parameter { .. })), "{refused:?}");
 }
+
+/// The memory that an error names.
+fn named_mebibytes(error: &Error) -> u64 {
+    let text = error.to_string();
+    let named = text.split("give at least ").nth(1).and_then(|rest| rest.split("MiB").next());
+    named.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{text}"))
+}
+
+#[test]
+fn the_memory_that_errors_name_suffices_at_the_third_attempt_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let numbers = folder.path().join("numbers.cenote");
+    let ring = (0..60_000_u64).flat_map(|v| [(v, (v + 1) % 60_000), (v, (v + 217) % 60_000)]);
+    Import::new().edges(ring).memory("64MiB").run(&numbers).unwrap();
+    let names = folder.path().join("names.cenote");
+    let name = |v: u64| format!("a vertex with a long name {}", v % 20_000);
+    let ring = (0..20_000).map(|v| (name(v), name(v + 1)));
+    Import::new().edges(ring).memory("64MiB").run(&names).unwrap();
+    for (path, source) in [(numbers, "5".to_owned()), (names, name(5))] {
+        let graph = Graph::open(&path).unwrap();
+        for hops in [0, 30, 200] {
+            let (mut memory, mut attempts) = ("1MiB".to_owned(), 0);
+            let extracted = loop {
+                attempts += 1;
+                let out = folder.path().join("near.cenote");
+                let subgraph = graph.subgraph().source(&source).hops(hops).overwrite(true);
+                match subgraph.memory(memory.as_str()).threads(2).write(&out) {
+                    Ok(extracted) => break extracted,
+                    Err(error) => memory = format!("{}MiB", named_mebibytes(&error)),
+                }
+                assert!(attempts < 3, "{hops} hops: {memory}");
+            };
+            assert!(extracted.vertices >= u64::from(hops));
+            assert!(attempts > 1, "1 MiB is not enough");
+        }
+    }
+}
