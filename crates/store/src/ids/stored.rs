@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cenote_pool::Handle;
 
 use super::IdRef;
-use super::strings::{Name, Records};
+use super::strings::{Name, Records, find_in, first_of};
 use crate::VertexId;
 use crate::error::{PageFault, Result, StoreError, other};
 use crate::format;
@@ -270,6 +270,11 @@ impl StoredIds {
             let Some(page) = self.bisect(handle, |first| first.bytes <= id)? else {
                 return Ok(Err(0));
             };
+            let find = |bytes: &[u8]| find_in(bytes, id).map_err(|fault| self.fault(page, fault));
+            if let Some(found) = self.with_page(handle, page, find)? {
+                return Ok(found);
+            }
+            // One of them ends in another page.
             let mut found = Err(self.section.items as VertexId);
             self.walk(handle, page, &mut |Name { vertex: rank, bytes }| {
                 if bytes >= id {
@@ -294,10 +299,18 @@ impl StoredIds {
             }
             let mut before = false;
             if page < high {
-                self.walk(handle, page, &mut |first| {
-                    before = is_before(first);
-                    Ok(false)
-                })?;
+                let first = |bytes: &[u8]| match first_of(bytes) {
+                    Ok(first) => Ok(first.map(&is_before)),
+                    Err(fault) => Err(self.fault(page, fault)),
+                };
+                match self.with_page(handle, page, first)? {
+                    Some(is_before) => before = is_before,
+                    // It ends in another page.
+                    None => self.walk(handle, page, &mut |first| {
+                        before = is_before(first);
+                        Ok(false)
+                    })?,
+                }
             }
             if before { (low, last) = (page + 1, Some(page)) } else { high = middle }
         }

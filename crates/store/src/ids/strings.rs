@@ -105,16 +105,13 @@ impl Records {
 
     /// Decodes the record at the front of `rest`, or the part of it that the page holds.
     fn take(&mut self, rest: &mut &[u8], is_first: bool) -> Result<(), PageFault> {
-        let mut number = || take_varint(rest).ok_or_else(|| other("a length is cut short"));
-        let (shared, len) = (number()?, number()?);
-        let shared_max = if is_first { 0 } else { self.string.len() as u64 };
-        at_most("shared bytes of an id", shared, shared_max)?;
-        at_most("length of an id", len, ID_BYTES_MAX as u64 - shared)?;
-        let here = (len as usize).min(rest.len());
-        self.string.truncate(shared as usize);
+        let shared_max = if is_first { 0 } else { self.string.len() };
+        let (shared, len) = take_lengths(rest, shared_max)?;
+        let here = len.min(rest.len());
+        self.string.truncate(shared);
         self.string.extend_from_slice(&rest[..here]);
         *rest = &rest[here..];
-        self.missing = len as usize - here;
+        self.missing = len - here;
         Ok(())
     }
 
@@ -125,6 +122,78 @@ impl Records {
         self.next = Some(next);
         Ok(visit(Name { vertex, bytes: &self.string }))
     }
+}
+
+/// The first string that starts in a verified page; `None` if none does, or if it ends in another.
+pub(super) fn first_of(bytes: &[u8]) -> Result<Option<Name<'_>>, PageFault> {
+    let Some((header, mut rest)) = records_of(bytes)? else { return Ok(None) };
+    let (_, suffix) = take_suffix(&mut rest, 0)?;
+    Ok(suffix.map(|bytes| Name { vertex: header.first, bytes }))
+}
+
+/// The rank of a string among those that start in a verified page, or that of the first greater one
+/// as the error; `None` if none starts in it or one ends in another. Strings are not copied: those that differ from
+/// the string as early as the one before does are passed over.
+pub(super) fn find_in(
+    bytes: &[u8],
+    id: &[u8],
+) -> Result<Option<Result<VertexId, VertexId>>, PageFault> {
+    let Some((header, mut rest)) = records_of(bytes)? else { return Ok(None) };
+    // Of the string before: its bytes, and how many of them are the first ones of `id`.
+    let (mut length, mut same) = (0, 0);
+    for rank in header.first..header.first.saturating_add(header.entries) {
+        let (shared, suffix) = take_suffix(&mut rest, length)?;
+        let Some(suffix) = suffix else { return Ok(None) };
+        length = shared + suffix.len();
+        if shared > same {
+            continue;
+        }
+        // It differs before: strings ascend, so it is greater.
+        if shared < same {
+            return Ok(Some(Err(rank)));
+        }
+        let wanted = &id[same..];
+        let equal = suffix.iter().zip(wanted).take_while(|(a, b)| a == b).count();
+        if equal == wanted.len() {
+            let is_it = suffix.len() == equal;
+            return Ok(Some(if is_it { Ok(rank) } else { Err(rank) }));
+        }
+        if suffix.get(equal).is_some_and(|byte| *byte > wanted[equal]) {
+            return Ok(Some(Err(rank)));
+        }
+        same += equal;
+    }
+    Ok(Some(Err(header.first.saturating_add(header.entries))))
+}
+
+/// The header of a page and its records, behind the rest of a string of another page; `None` if no
+/// string starts in it.
+fn records_of(bytes: &[u8]) -> Result<Option<(PageHeader, &[u8])>, PageFault> {
+    let header = PageHeader::read(bytes);
+    let rest = &bytes[HEADER_BYTES..];
+    at_most("bytes of a continued id", header.head_skip, rest.len() as u64)?;
+    Ok((header.entries > 0).then(|| (header, &rest[header.head_skip as usize..])))
+}
+
+/// Takes a record off the front: how many bytes it shares with the string before, which has
+/// `length`, and the others; `None` if they end in another page.
+fn take_suffix<'a>(
+    rest: &mut &'a [u8],
+    length: usize,
+) -> Result<(usize, Option<&'a [u8]>), PageFault> {
+    let (shared, len) = take_lengths(rest, length)?;
+    let Some((suffix, behind)) = rest.split_at_checked(len) else { return Ok((shared, None)) };
+    *rest = behind;
+    Ok((shared, Some(suffix)))
+}
+
+/// Takes the lengths off the front of a record.
+fn take_lengths(rest: &mut &[u8], shared_max: usize) -> Result<(usize, usize), PageFault> {
+    let mut number = || take_varint(rest).ok_or_else(|| other("a length is cut short"));
+    let (shared, len) = (number()?, number()?);
+    at_most("shared bytes of an id", shared, shared_max as u64)?;
+    at_most("length of an id", len, ID_BYTES_MAX as u64 - shared)?;
+    Ok((shared as usize, len as usize))
 }
 
 /// Checks that a page inside a long string holds nothing else.

@@ -1,5 +1,6 @@
 //! Look-ups of lists and ids in random order read and verify each page once.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -364,5 +365,32 @@ fn searches_of_ids_one_after_the_other_open_one_queue() {
         }
         assert!(device.inner.operations() - before > 70, "pages of ids come and go");
         assert_eq!(device.queues.load(Ordering::Relaxed) - opened, 1, "strings: {strings}");
+    }
+}
+
+#[test]
+fn names_are_found_among_similar_and_long_ones_and_others_are_not() {
+    let mut random = Random(11);
+    let mut names = BTreeSet::new();
+    while names.len() < 3000 {
+        // Of few letters, so that many share their beginning; some are longer than a page.
+        let letters =
+            if random.below(200) == 0 { 3000 + random.below(9000) } else { random.below(9) };
+        let name = (0..=letters).map(|_| ["a", "b", "é", "\u{1}"][random.below(4) as usize]);
+        names.insert(name.collect::<String>());
+    }
+    let stored: Vec<String> = names.iter().cloned().collect();
+    let made =
+        TestGraph { ids: TestIds::Strings(stored.clone()), ..TestGraph::undirected(3000, &[]) };
+    let sim = sim_of(&made);
+    let graph = Graph::open(sim).unwrap();
+    let ids = graph.ids().unwrap();
+    for (vertex, name) in (0..).zip(&stored) {
+        assert_eq!(ids.vertex_of(name).unwrap(), Some(vertex), "{name:.20}");
+        let shorter: String = name.chars().take(name.chars().count() - 1).collect();
+        for other in [format!("{name}a"), format!("{name}z"), shorter, format!("{name:.2}\u{2}")] {
+            let found = ids.vertex_of(&other).unwrap();
+            assert_eq!(found.is_some(), names.contains(&other), "{other:.20}");
+        }
     }
 }
