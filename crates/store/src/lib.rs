@@ -37,6 +37,7 @@ pub mod diff;
 pub mod edges;
 pub mod error;
 pub mod format;
+mod gallop;
 pub mod graph;
 pub mod header;
 pub mod hub_neighbours;

@@ -6,6 +6,7 @@ use super::answers::Record;
 use super::copies::Copies;
 use super::edited::EditedLists;
 use super::{Answer, Batch, Change, Op};
+use crate::gallop::gallop;
 use crate::superblock::Superblock;
 use crate::weights::Weight;
 use crate::{Direction, VertexId};
@@ -228,10 +229,10 @@ impl EditedLists {
         let mut done = 0;
         for of_entry in edits.chunk_by(|a, b| a.other == b.other) {
             let other = of_entry[0].other;
-            let place = done + list[done..].partition_point(|entry| *entry < other);
+            let place = done + gallop(&list[done..], |entry| *entry < other);
             self.copy(list, weights, done..place);
             if changes.duplicates_kept {
-                done = place + list[place..].partition_point(|entry| *entry == other);
+                done = place + gallop(&list[place..], |entry| *entry == other);
                 let there = weights.get(place..done).unwrap_or(&[]);
                 let mut copies = Copies::new(done - place, there);
                 self.repeats += changes.settle_copies(of_entry, &mut copies, answers);

@@ -14,6 +14,7 @@ use super::one_direction::{Lists, Rewritten};
 use super::weights::ColumnOf;
 use crate::VertexId;
 use crate::error::Result;
+use crate::gallop::gallop;
 use crate::header::PageHeader;
 use crate::packed::decode::Decoded;
 use crate::sink::PageTarget;
@@ -109,7 +110,7 @@ impl GroupLists {
         let mut is_changed = false;
         let Self { pieces, entries, weights, reweighed, changed, degrees, grown, answers } = self;
         for piece in pieces {
-            let (own, rest) = edits.split_at(edits.partition_point(|e| e.owner <= piece.vertex));
+            let (own, rest) = edits.split_at(gallop(edits, |edit| edit.owner <= piece.vertex));
             edits = rest;
             let (from, weights_from) = (changed.entries.len(), changed.weights.len());
             if !own.is_empty() {

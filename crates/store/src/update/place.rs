@@ -16,6 +16,7 @@ use crate::VertexId;
 use crate::degrees::longer;
 use crate::delta::{PAGE_ENTRIES_MAX, PlacedEdit};
 use crate::error::Result;
+use crate::gallop::gallop;
 use crate::header::PageHeader;
 use crate::packed::decode::Decoded;
 use crate::page::List;
@@ -159,7 +160,7 @@ impl Pass<'_> {
         let (mut rest, mut degree, mut whole) = (edits, 0, 0);
         for (i, page) in pages.enumerate() {
             let next = firsts.get(i + 1).copied().flatten();
-            let own = rest.partition_point(|edit| next.is_none_or(|next| edit.other < next));
+            let own = gallop(rest, |edit| next.is_none_or(|next| edit.other < next));
             let (own, behind) = rest.split_at(own);
             rest = behind;
             if own.is_empty() {
@@ -203,7 +204,7 @@ impl Pass<'_> {
         let (mut rest, mut net) = (list.targets, 0);
         for of_entry in edits.chunk_by(|a, b| a.other == b.other) {
             let other = of_entry[0].other;
-            rest = &rest[rest.partition_point(|entry| *entry < other)..];
+            rest = &rest[gallop(rest, |entry| *entry < other)..];
             let was_there = rest.first() == Some(&other);
             let (is_there, _) =
                 self.lists.changes.settle(of_entry, (was_there, None), &mut self.placed.answers);

@@ -11,6 +11,7 @@ use super::{Answer, Batch, Updated};
 use crate::degrees::longer;
 use crate::delta::{ListDelta, PlacedEdit};
 use crate::error::Result;
+use crate::gallop::gallop;
 use crate::graph::Graph;
 use crate::index::Adjacency;
 use crate::log::log_fault;
@@ -157,7 +158,7 @@ fn longest_with(graph: &Graph, edits: &[PlacedEdit]) -> Result<(u64, VertexId)> 
         if rest.first().is_none_or(|edit| edit.owner > vertex) {
             return 0;
         }
-        let (own, behind) = rest.split_at(rest.partition_point(|edit| edit.owner <= vertex));
+        let (own, behind) = rest.split_at(gallop(rest, |edit| edit.owner <= vertex));
         rest = behind;
         own.iter().map(PlacedEdit::net).sum::<i64>()
     };
