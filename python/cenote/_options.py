@@ -58,6 +58,8 @@ class RunOptions(TypedDict, total=False):
         threads: 1 to 512 [one per core].
         strategy: how pages are read [`"auto"`]; the others are the CAVE paper's.
         depth: requests in flight, 1 to 4,096 [from the profile of the drive].
+        state_dir: folder for a file without a name with the state of vertices, where that does not
+            fit the memory [that of the graph].
         explain: keep a record of each step in `stats["steps"]`.
         record: keep what `Result.report` shows beside the statistics: samples over time, steps, the
             time of reads.
@@ -71,6 +73,7 @@ class RunOptions(TypedDict, total=False):
     threads: int
     strategy: Literal["auto", "block", "vertex"]
     depth: int
+    state_dir: PathLike
     explain: bool
     record: bool
     verify: bool

@@ -4,8 +4,10 @@ These tests are beside the others because they share Ray, which takes seconds to
 one process.
 """
 
+import atexit
 import logging
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -21,6 +23,8 @@ except ImportError:
     collect_ignore_glob = ["test_*.py"]
 
 import cenote
+
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "data" / "debian-depends.tsv.zst"

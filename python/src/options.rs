@@ -57,6 +57,7 @@ pub fn apply<'g, A: Options>(
             "record" => run.record(value.extract()?),
             "verify" => run.verify(value.extract()?),
             "command" => run.command(value.extract::<String>()?),
+            "state_dir" => run.state_dir(value.extract::<std::path::PathBuf>()?),
             "out" => run.out(value.extract::<std::path::PathBuf>()?),
             _ => A::set(run, &name, &value)?.ok_or_else(|| {
                 PyTypeError::new_err(format!("{} has no option `{name}`", A::NAME))

@@ -1,6 +1,8 @@
 """Graphs that the tests of the Python package share."""
 
+import atexit
 import os
+import shutil
 import signal
 import tempfile
 from pathlib import Path
@@ -12,6 +14,8 @@ import pytest
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="cenote-state-")
 
 import cenote
+
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "data" / "debian-depends.tsv.zst"

@@ -329,3 +329,20 @@ def test_every_run_has_an_estimate(directed, undirected):
 def test_answers_do_not_depend_on_threads(undirected):
     one = undirected.pagerank(threads=1).ranks
     assert (one == undirected.pagerank(threads=2).ranks).all()
+
+
+def test_state_that_does_not_fit_the_memory_lies_in_a_file_and_answers_are_the_same():
+    edges = np.random.default_rng(3).integers(0, 200_000, (400_000, 2))
+    cenote.import_graph(edges, "wide.cenote", vertices=range(200_000))
+    Path("state").mkdir()
+    with cenote.open("wide.cenote") as graph:
+        for run, memory in [(graph.pagerank, "2500KiB"), (graph.wcc, "1300KiB")]:
+            inside = run(memory="64MiB")
+            banded = run(memory=memory, state_dir="state")
+            assert "bands" not in inside.stats
+            assert banded.stats["bands"]["count"] > 1
+            for column in banded.to_arrow().column_names:
+                assert banded.to_arrow()[column].equals(inside.to_arrow()[column])
+        with pytest.raises(cenote.CenoteError, match="nowhere"):
+            graph.pagerank(memory="2500KiB", state_dir="nowhere")
+    assert list(Path("state").iterdir()) == []

@@ -1,6 +1,8 @@
 """Where the tests find the package and its metadata."""
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,6 +12,7 @@ FOLDER = Path(__file__).resolve().parents[1]
 
 # The user's profiles of drives must not plan the tests' reads.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="cenote-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 # Once: the workers of the tests start after this process has written the metadata.
 if "PYTEST_XDIST_WORKER" not in os.environ and "networkx" not in sys.modules:
