@@ -6,7 +6,7 @@
 //! - `visit`: passes over lists in batches
 //! - `features`: files of features
 //! - `components`: components and degrees straight from edges
-//! - `shards`: graphs cut into several files
+//! - `shards`, `shard_runs`: graphs cut into several files, and their parts in algorithms
 //! - `update`: changes, snapshots, compaction, check, profiles of drives
 //! - `replay`: page loads through the buffer pool and through tiers
 //! - `call`: long calls without the interpreter's lock, ended by Ctrl-C
@@ -24,6 +24,7 @@ mod graph;
 mod import;
 mod options;
 mod replay;
+mod shard_runs;
 mod shards;
 mod update;
 mod visit;
@@ -42,6 +43,8 @@ fn _cenote(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<features::PyFeatures>()?;
     module.add_class::<visit::PyLists>()?;
     module.add_class::<visit::PyPass>()?;
+    module.add_class::<shard_runs::PyShard>()?;
+    module.add_class::<shard_runs::PyShardRun>()?;
     module.add_function(wrap_pyfunction!(import::import_graph, module)?)?;
     module.add_function(wrap_pyfunction!(components::components, module)?)?;
     module.add_function(wrap_pyfunction!(components::degrees, module)?)?;

@@ -16,6 +16,7 @@
 //! - [`ppr`]: personalised PageRank of many seeds side by side
 //! - [`reach`]: whether vertices can be reached
 //! - [`scc`]: strongly connected components
+//! - [`shards`]: the part of a shard in algorithms over several machines
 //! - [`similar`]: similarity of vertices by common neighbours
 //! - [`triangles`]: triangles of the graph, and of each vertex
 //! - [`walk`]: random walks: uniform, node2vec, with restart
@@ -48,6 +49,7 @@ pub mod reach;
 mod report;
 mod residual;
 pub mod scc;
+pub mod shards;
 pub mod similar;
 pub mod sssp;
 pub mod triangles;

@@ -83,10 +83,20 @@ pub(crate) fn visit_within<V: Neighbourhood>(
     optional_bytes: u64,
 ) -> Result<Vec<V::Local>> {
     if !engine.graph().is_directed() {
-        let single = Single(neighbourhood);
-        return Ok(engine.visit(label, Direction::Out, active, &Assembled::new(&single))?);
+        return visit_out(engine, label, active, neighbourhood);
     }
     Ranges::new(engine, active, optional_bytes)?.visit(label, neighbourhood)
+}
+
+/// As [`visit`], where the out-lists are the neighbourhoods.
+pub(crate) fn visit_out<V: Neighbourhood>(
+    engine: &Engine,
+    label: &str,
+    active: ActiveSet<'_>,
+    neighbourhood: &V,
+) -> Result<Vec<V::Local>> {
+    let single = Single(neighbourhood);
+    Ok(engine.visit(label, Direction::Out, active, &Assembled::new(&single))?)
 }
 
 /// An undirected graph: the list is the neighbourhood.

@@ -11,7 +11,7 @@ const DIFFERENT_MAX: usize = SLOTS / 2;
 
 /// A worker's buffers to find the most frequent label.
 #[derive(Debug, Default)]
-pub(super) struct Frequent {
+pub(crate) struct Frequent {
     labels: Vec<u32>,
     /// Label and count; a count of 0 is an empty slot.
     slots: Vec<(u32, u32)>,

@@ -32,7 +32,7 @@ use crate::neighbourhood::{self, Neighbourhood};
 use crate::plain::Lists;
 use crate::ranks::{Ranks, for_each_by_id};
 use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
-use frequent::Frequent;
+pub(crate) use frequent::Frequent;
 
 const NAME: &str = "cdlp";
 

@@ -7,13 +7,13 @@ const ONE: f64 = (1u64 << 62) as f64;
 
 /// A mass, 0 to 2, in fixed point.
 #[inline(always)]
-pub(super) fn to_fixed(mass: f64) -> u64 {
+pub(crate) fn to_fixed(mass: f64) -> u64 {
     (mass * ONE) as u64
 }
 
 /// The mass of a fixed-point number.
 #[inline(always)]
-pub(super) fn from_fixed(fixed: u64) -> f64 {
+pub(crate) fn from_fixed(fixed: u64) -> f64 {
     fixed as f64 / ONE
 }
 
@@ -29,7 +29,7 @@ const LOW_STEP: f64 = HIGH_STEP / (1u64 << 33) as f64;
 /// As in Demmel and Nguyen, "Fast Reproducible Floating-Point Summation" (ARITH 2013), but with
 /// fixed steps, since masses are bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct WideSum {
+pub(crate) struct WideSum {
     pub high: u64,
     pub low: u64,
 }

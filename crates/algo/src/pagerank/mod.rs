@@ -43,6 +43,8 @@ use rayon::prelude::*;
 use crate::estimate::{Estimate, Reads, kept};
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
+pub(crate) use fixed::{WideSum, from_fixed, to_fixed};
+pub(crate) use pull::{PREFETCH_ENTRIES, gather, rank, share};
 use restart::Restart;
 
 const NAME: &str = "pagerank";
@@ -168,12 +170,12 @@ impl PageRank {
 }
 
 #[inline(always)]
-fn load(cell: &AtomicU64) -> f64 {
+pub(crate) fn load(cell: &AtomicU64) -> f64 {
     f64::from_bits(cell.load(Ordering::Relaxed))
 }
 
 #[inline(always)]
-fn store(cell: &AtomicU64, value: f64) {
+pub(crate) fn store(cell: &AtomicU64, value: f64) {
     cell.store(value.to_bits(), Ordering::Relaxed);
 }
 

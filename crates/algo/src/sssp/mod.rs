@@ -46,9 +46,10 @@ use crate::worklist::{StepBudget, Worklist, goes_without_steps};
 use asynchronous::Asynchronous;
 use in_memory::WeightedCsr;
 pub use length::UNREACHED;
-use length::{Lengths, OVERFLOW};
+pub(crate) use length::{Lengths, OVERFLOW};
 use parents::Found;
-use relax::{Relax, visit};
+use relax::Relax;
+pub(crate) use relax::{Sums, visit};
 pub use verify::verify;
 
 const NAME: &str = "sssp";
@@ -328,7 +329,7 @@ fn check(graph: &Graph, sssp: &SsspConfig) -> Result<()> {
 }
 
 /// The default width of buckets.
-fn default_delta(graph: &Graph) -> f64 {
+pub(crate) fn default_delta(graph: &Graph) -> f64 {
     let superblock = graph.superblock();
     let Some(weights) = superblock.weights else { return 1.0 };
     let degree = superblock.stored_out as f64 / superblock.live_vertices().max(1) as f64;

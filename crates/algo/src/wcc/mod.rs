@@ -17,13 +17,14 @@
 //! With less memory, the labels lie in a file, and bands of vertices are contracted: [`bands`].
 
 mod bands;
+mod forest;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
     ActiveSet, Bitmap, Change, DiffReport, Direction, Engine, EngineConfig, EngineError, Frontier,
-    FrontierPart, Graph, HubNeighbours, HugeVec, Kernel, List, Needs, Op, Page, Purpose,
+    FrontierPart, Graph, HubNeighbours, HugeVec, Kernel, List, Needs, Op,
     StoreError, Strategy, VertexId, Weight, for_each_change, for_each_list,
 };
 use rayon::prelude::*;
@@ -32,6 +33,8 @@ use crate::estimate::{Estimate, Reads, kept};
 use crate::groups::{Groups, Labels};
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
+
+pub(crate) use forest::{Forest, JoinAll, JoinUntilGiant};
 
 const NAME: &str = "wcc";
 
@@ -211,117 +214,6 @@ impl From<StoreError> for Stop {
 
 // ------------------------------------------------------------------------------------------------
 // One pass, union-find
-
-/// A union-find forest: every vertex points to a smaller one of its component, a root to itself.
-struct Forest(HugeVec<AtomicU32>);
-
-impl Forest {
-    fn new(vertices: usize) -> Result<Self> {
-        let forest = HugeVec::<AtomicU32>::zeroed(vertices)?;
-        forest.par_iter().enumerate().for_each(|(v, parent)| {
-            parent.store(v as VertexId, Ordering::Relaxed);
-        });
-        Ok(Self(forest))
-    }
-
-    /// Lets every vertex point to its root.
-    fn flatten(&self) {
-        self.0.par_iter().enumerate().for_each(|(v, parent)| {
-            parent.store(self.root(v as VertexId), Ordering::Relaxed);
-        });
-    }
-
-    #[inline(always)]
-    fn parent(&self, v: VertexId) -> VertexId {
-        self.0[v as usize].load(Ordering::Relaxed)
-    }
-
-    /// The root of `v` at some moment of the call. Halves the path: a vertex that is not a root
-    /// never becomes one again, so storing an ancestor is right whatever other threads store.
-    #[inline(always)]
-    fn root(&self, mut v: VertexId) -> VertexId {
-        loop {
-            let parent = self.parent(v);
-            if parent == v {
-                return v;
-            }
-            let grandparent = self.parent(parent);
-            if grandparent == parent {
-                return parent;
-            }
-            self.0[v as usize].store(grandparent, Ordering::Relaxed);
-            v = grandparent;
-        }
-    }
-
-    /// Joins the trees of `a` and `b`; returns their root at that moment.
-    #[inline(always)]
-    fn join(&self, a: VertexId, b: VertexId) -> VertexId {
-        let (mut a, mut b) = (self.root(a), self.root(b));
-        while a != b {
-            let (small, large) = (a.min(b), a.max(b));
-            let linked = self.0[large as usize].compare_exchange(
-                large,
-                small,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-            if linked.is_ok() {
-                return small;
-            }
-            (a, b) = (self.root(small), self.root(large));
-        }
-        a
-    }
-}
-
-/// For undirected graphs: skips the rest of a list once its vertex is in the giant component.
-struct JoinUntilGiant<'a> {
-    forest: &'a Forest,
-    giant: VertexId,
-}
-
-impl Kernel for JoinUntilGiant<'_> {
-    type Local = ();
-
-    fn local(&self) {}
-
-    fn list(&self, (): &mut (), list: &List<'_>) {
-        let mut giant = self.forest.root(self.giant);
-        let mut root = self.forest.root(list.vertex);
-        for &target in list.targets {
-            if root == giant {
-                return;
-            }
-            root = self.forest.join(root, target);
-            giant = self.forest.root(giant);
-        }
-    }
-
-    fn page(&self, (): &mut (), page: &Page<'_>, _: &Purpose<'_>) {
-        for list in page.lists() {
-            self.list(&mut (), &list);
-        }
-    }
-}
-
-/// For directed graphs: joins along every entry, since an edge is stored once.
-struct JoinAll<'a>(&'a Forest);
-
-impl Kernel for JoinAll<'_> {
-    type Local = ();
-
-    fn local(&self) {}
-
-    fn list(&self, (): &mut (), list: &List<'_>) {
-        let mut root = self.0.root(list.vertex);
-        for &target in list.targets {
-            if self.0.parent(target) != root {
-                root = self.0.join(root, target);
-            }
-        }
-    }
-}
 
 /// Joins each vertex with its hub neighbours.
 struct JoinHubNeighbours<'a> {

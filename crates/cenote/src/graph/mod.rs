@@ -246,9 +246,13 @@ impl Graph {
     /// # Errors
     /// [`Error::MemoryBudget`] if the budget is too small.
     pub fn engine(&self, config: EngineConfig, needs: &Needs) -> Result<Engine> {
+        Ok(Engine::new(Arc::clone(&self.stored), self.planned(config), needs)?)
+    }
+
+    /// A configuration with the profile of the drive.
+    pub(crate) fn planned(&self, config: EngineConfig) -> EngineConfig {
         self.allow_depth(config.depth.unwrap_or(0));
-        let config = config.profile(self.profile.clone());
-        Ok(Engine::new(Arc::clone(&self.stored), config, needs)?)
+        config.profile(self.profile.clone())
     }
 
     /// Raises the limit of reads in flight to `depth`, if the profile's is lower.

@@ -3,6 +3,8 @@
 //! - [`Sharding`]: cuts a graph into shards and writes their folder
 //! - [`Manifest`], [`ShardEntry`]: what the folder holds
 //! - [`check`]: verifies all of it
+//! - [`OpenShard`]: a shard's part in an algorithm over all of them: [`ShardAlgorithm`],
+//!   [`ShardRun`]
 //! - `numbers`: the numbers of vertices across shards; `rows`: the edges of a range
 //!
 //! Across shards a vertex has a *number*: its place among the ids of the graph in ascending order,
@@ -21,9 +23,12 @@ mod check;
 mod ids;
 mod manifest;
 mod numbers;
+mod open;
 mod rows;
 mod write;
 
 pub use self::check::{ShardFault, ShardsReport, check};
 pub use self::manifest::{MANIFEST, Manifest, ShardEntry};
+pub use self::open::OpenShard;
 pub use self::write::{Sharding, ShardsWritten, check_output};
+pub use cenote_algo::shards::{Message, Part, Received, ShardAlgorithm, ShardRun, Step, Values};

@@ -1,0 +1,181 @@
+//! Values that shards send each other.
+//!
+//! Two shards exchange values of a fixed list of vertices: the boundary vertices of the one that
+//! the other owns, ascending. So a message need not name vertices: it has the values of all of
+//! them, or of a few with their positions in the list, whichever is shorter.
+
+use cenote_engine::{HugeVec, VertexId};
+use rayon::prelude::*;
+
+use super::Part;
+use super::state::Values;
+
+const POSITION_BYTES: usize = size_of::<u32>();
+
+/// Values of a list of vertices: of all, or of those at some positions.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Ascending positions in the list; `None` for all.
+    pub positions: Option<Vec<u32>>,
+    /// A value for each of them.
+    pub values: Values,
+}
+
+/// A message that arrived: bytes as they lie in memory of little-endian machines.
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    /// Four bytes a position; `None` for all.
+    pub positions: Option<&'a [u8]>,
+    /// The values.
+    pub values: &'a [u8],
+}
+
+/// A type of values.
+pub(super) trait Item: bytemuck::Pod + Send + Sync {
+    fn values(items: Vec<Self>) -> Values;
+}
+
+impl Item for u8 {
+    fn values(items: Vec<u8>) -> Values {
+        Values::U8(items)
+    }
+}
+
+impl Item for u32 {
+    fn values(items: Vec<u32>) -> Values {
+        Values::U32(items)
+    }
+}
+
+impl Item for u64 {
+    fn values(items: Vec<u64>) -> Values {
+        Values::U64(items)
+    }
+}
+
+impl Item for f64 {
+    fn values(items: Vec<f64>) -> Values {
+        Values::F64(items)
+    }
+}
+
+/// The items of bytes.
+pub(super) fn items<T: Item>(bytes: &[u8]) -> impl Iterator<Item = T> {
+    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned)
+}
+
+/// The shorter form of a message with the values at the positions below `len` that are `present`.
+/// Where that is shorter, values elsewhere are sent too: the receiver must be able to ignore them.
+fn encode<T: Item>(
+    len: usize,
+    present: impl Fn(usize) -> bool,
+    value: impl Fn(usize) -> T,
+) -> Option<Message> {
+    let count = (0..len).filter(|&at| present(at)).count();
+    if count == 0 {
+        return None;
+    }
+    if count * (POSITION_BYTES + size_of::<T>()) >= len * size_of::<T>() {
+        let values = T::values((0..len).map(value).collect());
+        return Some(Message { positions: None, values });
+    }
+    let mut positions = Vec::with_capacity(count);
+    positions.extend((0..len).filter(|&at| present(at)).map(|at| at as u32));
+    let values = T::values(positions.iter().map(|&at| value(at as usize)).collect());
+    Some(Message { positions: Some(positions), values })
+}
+
+/// Messages to the owners with values of their vertices in the boundary here.
+pub(super) fn to_owners<T: Item>(
+    part: &Part,
+    present: impl Fn(VertexId) -> bool + Sync,
+    value: impl Fn(VertexId) -> T + Sync,
+) -> Vec<Option<Message>> {
+    part.runs
+        .par_iter()
+        .enumerate()
+        .map(|(to, run)| {
+            let vertex = |at: usize| run.start + at as VertexId;
+            let len = if to == part.index { 0 } else { run.len() };
+            encode(len, |at| present(vertex(at)), |at| value(vertex(at)))
+        })
+        .collect()
+}
+
+/// Messages with values of own vertices to those who have them in their boundary. The closures get
+/// the place of a vertex in all lists of mirrored vertices, one after the other, and the vertex.
+pub(super) fn to_mirrors<T: Item>(
+    part: &Part,
+    present: impl Fn(usize, VertexId) -> bool + Sync,
+    value: impl Fn(usize, VertexId) -> T + Sync,
+) -> Vec<Option<Message>> {
+    let first = part.own().start;
+    let lists: Vec<(usize, &[u32])> = part.mirrored_lists().collect();
+    lists
+        .par_iter()
+        .map(|&(start, own)| {
+            let vertex = |at: usize| first + own[at];
+            let present = |at: usize| present(start + at, vertex(at));
+            encode(own.len(), present, |at| value(start + at, vertex(at)))
+        })
+        .collect()
+}
+
+/// Calls `take` with position and value of each item of a message.
+fn for_each<T: Item>(message: &Received<'_>, mut take: impl FnMut(usize, T)) {
+    let values = items::<T>(message.values);
+    match message.positions {
+        None => values.enumerate().for_each(|(at, value)| take(at, value)),
+        Some(positions) => {
+            items::<u32>(positions).zip(values).for_each(|(at, value)| take(at as usize, value));
+        }
+    }
+}
+
+/// Calls `take` with each own vertex for which a shard sent a value, and the value; before these
+/// the place of the vertex in all lists of mirrored vertices.
+pub(super) fn from_mirrors<T: Item>(
+    part: &Part,
+    inbox: &[Option<Received<'_>>],
+    mut take: impl FnMut(usize, VertexId, T),
+) {
+    let first = part.own().start;
+    for ((start, own), message) in part.mirrored_lists().zip(inbox) {
+        if let Some(message) = message {
+            for_each(message, |at, value| take(start + at, first + own[at], value));
+        }
+    }
+}
+
+/// Calls `take` with each boundary vertex for which its owner sent a value, and the value.
+pub(super) fn from_owners<T: Item>(
+    part: &Part,
+    inbox: &[Option<Received<'_>>],
+    mut take: impl FnMut(VertexId, T),
+) {
+    for (run, message) in part.runs.iter().zip(inbox) {
+        if let Some(message) = message {
+            for_each(message, |at, value| take(run.start + at as VertexId, value));
+        }
+    }
+}
+
+/// Messages that send nothing.
+pub(super) fn quiet(part: &Part) -> Vec<Option<Message>> {
+    part.runs.iter().map(|_| None).collect()
+}
+
+/// How many values messages have.
+pub(super) fn sent(messages: &[Option<Message>]) -> u64 {
+    messages.iter().flatten().map(|message| message.values.len() as u64).sum()
+}
+
+/// An array of a value a vertex of the file.
+pub(super) fn filled<T>(len: usize, store: impl Fn(&T) + Sync + Send) -> crate::Result<HugeVec<T>>
+where
+    T: bytemuck::Zeroable + Send + Sync,
+{
+    let array = HugeVec::<T>::zeroed(len)?;
+    array.par_iter().for_each(store);
+    Ok(array)
+}

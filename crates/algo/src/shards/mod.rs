@@ -1,0 +1,122 @@
+//! Algorithms over shards: each shard's part of a superstep.
+//!
+//! A shard has the lists of a range of vertices, its *own* ones, and the other ends of their edges,
+//! its *boundary*, which other shards own ([`Part`]). All shards do a superstep, exchange values of
+//! boundary vertices, and do the next. Here is what one shard does: [`ShardRun::step`] takes what
+//! the others sent, and returns what is to be sent to each of them. Who calls it decides after each
+//! superstep, from the reports of all shards, what they are told for the next one.
+//!
+//! - [`Part`], [`ShardRun`], [`ShardAlgorithm`]: a shard, a run on it, what is run
+//! - [`exchange`]: [`Message`], [`Received`]: values of boundary vertices, from and to owners
+//! - [`state`]: arrays of a run, for checkpoints and answers
+//! - [`pagerank`], [`wcc`], [`bfs`], [`sssp`], [`cdlp`], [`kcore`], [`degrees`]: one file each
+//!
+//! Answers do not depend on how many shards there are, and are those of one machine to the last
+//! bit. A superstep is a pure function of the state and of what it is given, so it can be repeated
+//! from a checkpoint.
+
+mod bfs;
+mod cdlp;
+mod degrees;
+mod exchange;
+mod kcore;
+mod pagerank;
+mod run;
+mod sssp;
+mod state;
+mod wcc;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use cenote_engine::{ActiveSet, Direction, Graph, VertexId};
+use rayon::prelude::*;
+
+pub use exchange::{Message, Received};
+pub use run::{ShardAlgorithm, ShardRun, Step};
+pub use state::Values;
+
+/// A shard: its graph file, and which of its vertices other shards know.
+#[derive(Debug)]
+pub struct Part {
+    /// The file. It is directed; that of an undirected graph has the lists as out-lists.
+    pub graph: Arc<Graph>,
+    /// Whether the graph that was cut is directed.
+    pub is_directed: bool,
+    /// Which shard it is.
+    pub index: usize,
+    /// Vertices of all shards.
+    pub vertices_total: u64,
+    /// The number of each vertex of the file, ascending: its place among the vertices of all
+    /// shards.
+    pub numbers: Arc<Vec<u64>>,
+    /// For each shard the vertices of the file that it owns.
+    pub runs: Vec<Range<VertexId>>,
+    /// For each shard the vertices of this one in its boundary, counted from the first own vertex.
+    pub mirrored: Vec<Vec<u32>>,
+}
+
+impl Part {
+    /// The vertices that it owns.
+    pub fn own(&self) -> Range<VertexId> {
+        self.runs[self.index].clone()
+    }
+
+    /// How many vertices it owns.
+    pub fn own_count(&self) -> usize {
+        self.own().len()
+    }
+
+    /// The vertices of the file, own and boundary.
+    pub fn places(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// All boundary vertices, and all vertices in boundaries of others: as many values are sent or
+    /// received at most.
+    pub fn exchanged(&self) -> u64 {
+        let mirrored: usize = self.mirrored.iter().map(Vec::len).sum();
+        (self.places() - self.own_count() + mirrored) as u64
+    }
+
+    /// The lists of mirrored vertices, each with its start in all of them one after the other.
+    fn mirrored_lists(&self) -> impl Iterator<Item = (usize, &[u32])> {
+        self.mirrored.iter().scan(0, |end, own| {
+            let start = *end;
+            *end += own.len();
+            Some((start, own.as_slice()))
+        })
+    }
+
+    /// Calls `take` with each boundary vertex, on all workers.
+    fn for_each_boundary(&self, take: impl Fn(VertexId) + Sync + Send) {
+        let own = self.own();
+        let boundary = (0..own.start).into_par_iter();
+        boundary.chain(own.end..self.places() as VertexId).for_each(take);
+    }
+
+    /// The vertex of the file with a number, if it has it.
+    pub fn vertex_of(&self, number: u64) -> Option<VertexId> {
+        self.numbers.binary_search(&number).ok().map(|v| v as VertexId)
+    }
+
+    /// The own vertices among some, by their numbers.
+    fn own_of(&self, numbers: &[u64]) -> Vec<VertexId> {
+        let own = self.own();
+        numbers.iter().filter_map(|&n| self.vertex_of(n)).filter(|v| own.contains(v)).collect()
+    }
+
+    fn own_set(&self) -> ActiveSet<'static> {
+        let own = self.own();
+        ActiveSet::Within { from: own.start, to: own.end }
+    }
+
+    /// The direction of lists with the in-neighbours; `None` where the file has none.
+    fn inward(&self) -> Option<Direction> {
+        match (self.is_directed, self.graph.has_in_edges()) {
+            (false, _) => Some(Direction::Out),
+            (true, true) => Some(Direction::In),
+            (true, false) => None,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A run on a shard: its engine, and the program that does the supersteps.
+
+use std::sync::Arc;
+
+use cenote_engine::{Engine, EngineConfig, Needs, Strategy};
+
+use super::exchange::{Message, Received};
+use super::state::{Cells, Values};
+use super::{Part, bfs, cdlp, degrees, kcore, pagerank, sssp, wcc};
+use crate::report::{AlgoError, Result};
+
+/// An algorithm with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ShardAlgorithm {
+    /// [`pagerank`]: told the mass of vertices without out-edges, and whether the superstep is the
+    /// last one.
+    PageRank {
+        /// The probability to follow an edge.
+        damping: f64,
+    },
+    /// [`wcc`]: told nothing.
+    Wcc {
+        /// The number of a vertex that all shards take for one of the largest component.
+        hub: u64,
+    },
+    /// [`bfs`]: told whether the superstep before, and this one, are bottom-up.
+    Bfs {
+        /// The numbers of the sources.
+        sources: Vec<u64>,
+        /// Whether to find parents.
+        parents: bool,
+    },
+    /// [`sssp`]: told the length up to which paths are followed.
+    Sssp {
+        /// The numbers of the sources.
+        sources: Vec<u64>,
+    },
+    /// [`degrees`]: told nothing.
+    Degrees,
+    /// [`cdlp`]: told whether the superstep is the last one.
+    Cdlp,
+    /// [`kcore`]: told nothing.
+    Kcore,
+}
+
+/// What a superstep is given.
+pub(super) struct Input<'a> {
+    /// Which superstep it is, from 0.
+    pub superstep: u64,
+    told: &'a [u64],
+    /// What each shard has sent.
+    pub inbox: &'a [Option<Received<'a>>],
+}
+
+impl Input<'_> {
+    /// What all shards are told, by place.
+    pub fn told(&self, at: usize) -> u64 {
+        self.told.get(at).copied().unwrap_or(0)
+    }
+
+    pub fn is_told(&self, at: usize) -> bool {
+        self.told(at) != 0
+    }
+}
+
+/// What a superstep yields.
+#[derive(Debug)]
+pub struct Step {
+    /// What is sent to each shard.
+    pub messages: Vec<Option<Message>>,
+    /// What is reported, by name.
+    pub report: Vec<(&'static str, u64)>,
+}
+
+/// The supersteps of an algorithm on a shard.
+pub(super) trait Program: Send + Sync {
+    fn step(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<Step>;
+
+    /// The arrays that the next superstep depends on.
+    fn state(&self) -> Vec<(&'static str, Cells<'_>)>;
+
+    /// Computes what follows from the arrays of the state, which have come from a checkpoint.
+    fn restored(&mut self, _part: &Part) {}
+
+    /// The answer: values of own vertices.
+    fn columns(&self, part: &Part) -> Vec<(&'static str, Values)>;
+}
+
+/// A run of an algorithm on a shard.
+pub struct ShardRun {
+    engine: Engine,
+    part: Arc<Part>,
+    program: Box<dyn Program>,
+}
+
+impl std::fmt::Debug for ShardRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShardRun").field("shard", &self.part.index).finish_non_exhaustive()
+    }
+}
+
+impl ShardRun {
+    /// Bytes of the arrays of a run, messages included.
+    ///
+    /// # Errors
+    /// The index of weights cannot be read.
+    pub fn needs(part: &Part, config: &EngineConfig, algorithm: &ShardAlgorithm) -> Result<Needs> {
+        let (what, bytes) = match algorithm {
+            ShardAlgorithm::PageRank { .. } => ("pagerank", pagerank::bytes_for(part)),
+            ShardAlgorithm::Wcc { .. } => ("wcc", wcc::bytes_for(part)),
+            ShardAlgorithm::Bfs { parents, .. } => ("bfs", bfs::bytes_for(part, config, *parents)),
+            ShardAlgorithm::Sssp { .. } => ("sssp", sssp::bytes_for(part, config)?),
+            ShardAlgorithm::Degrees => ("degrees", degrees::bytes_for(part)),
+            ShardAlgorithm::Cdlp => ("cdlp", cdlp::bytes_for(part, config)),
+            ShardAlgorithm::Kcore => ("kcore", kcore::bytes_for(part, config)),
+        };
+        Ok(Needs { what, state_bytes: bytes, scratch_bytes: 0 })
+    }
+
+    /// Starts a run within the memory of `config`.
+    ///
+    /// # Errors
+    /// The memory is too little; negative weights for [`ShardAlgorithm::Sssp`].
+    pub fn new(part: Arc<Part>, config: EngineConfig, algorithm: &ShardAlgorithm) -> Result<Self> {
+        let weighted = matches!(algorithm, ShardAlgorithm::Sssp { .. }) && part.graph.is_weighted();
+        let config = config.weighted(weighted).strategy(Strategy::Auto);
+        let needs = Self::needs(&part, &config, algorithm)?;
+        let engine = Engine::new(Arc::clone(&part.graph), config, &needs)?;
+        let program = engine.install(|| -> Result<Box<dyn Program>> {
+            Ok(match algorithm {
+                ShardAlgorithm::PageRank { damping } => pagerank::new(&part, *damping)?,
+                ShardAlgorithm::Wcc { hub } => Box::new(wcc::Wcc::new(&part, *hub)?),
+                ShardAlgorithm::Bfs { sources, parents } => {
+                    Box::new(bfs::Bfs::new(&part, sources, *parents)?)
+                }
+                ShardAlgorithm::Sssp { sources } => Box::new(sssp::Sssp::new(&part, sources)?),
+                ShardAlgorithm::Degrees => Box::new(degrees::Degrees::new(&part)?),
+                ShardAlgorithm::Cdlp => Box::new(cdlp::Cdlp::new(&part)?),
+                ShardAlgorithm::Kcore => Box::new(kcore::Kcore::new(&part)?),
+            })
+        })?;
+        Ok(Self { engine, part, program })
+    }
+
+    /// Does a superstep.
+    ///
+    /// # Arguments
+    /// `told` is what all shards are told, by the algorithm; `inbox` has what each shard has sent,
+    /// and is empty before the first superstep.
+    ///
+    /// # Errors
+    /// Any error of the engine; distances that do not fit.
+    pub fn step(
+        &mut self,
+        superstep: u64,
+        told: &[u64],
+        inbox: &[Option<Received<'_>>],
+    ) -> Result<Step> {
+        let Self { engine, part, program } = self;
+        let input = Input { superstep, told, inbox };
+        engine.install(|| program.step(engine, part, &input))
+    }
+
+    /// Copies of the arrays that the next superstep depends on.
+    pub fn state(&self) -> Vec<(&'static str, Values)> {
+        let cells = self.program.state().into_iter();
+        cells.map(|(name, cells)| (name, cells.values())).collect()
+    }
+
+    /// Goes on from a copy of the state: the bytes of each array by its name.
+    ///
+    /// # Errors
+    /// The copy is of another shard or algorithm.
+    pub fn restore<'a>(&mut self, array: impl Fn(&str) -> Option<&'a [u8]>) -> Result<()> {
+        for (name, cells) in self.program.state() {
+            let bytes = array(name).ok_or_else(|| AlgoError::Parameter {
+                parameter: "checkpoint",
+                given: format!("one without the array `{name}`"),
+                expected: "it is of another algorithm: remove it".to_owned(),
+            })?;
+            cells.restore(name, bytes)?;
+        }
+        let Self { engine, part, program } = self;
+        engine.install(|| program.restored(part));
+        Ok(())
+    }
+
+    /// The answer: values of own vertices, by name.
+    pub fn columns(&self) -> Vec<(&'static str, Values)> {
+        self.engine.install(|| self.program.columns(&self.part))
+    }
+}
