@@ -15,6 +15,8 @@ __all__ = [
     "Graph",
     "Lists",
     "Pass",
+    "Shard",
+    "ShardRun",
     "Strings",
     "Update",
     "__version__",
@@ -173,6 +175,28 @@ class Lists:
 class Pass:
     def next(self) -> tuple[Array, Array, Array, Array | None] | None: ...
     def close(self) -> None: ...
+
+_Mail: TypeAlias = tuple[bytes | None, bytes] | None
+
+@final
+class Shard:
+    @staticmethod
+    def open(graph: Graph, index: int, starts: list[int], directed: bool) -> Shard: ...
+    def numbers(self) -> Array: ...
+    def hub(self) -> tuple[int, int]: ...
+    def connect(self, mirrored: list[bytes]) -> None: ...
+    def run(
+        self, algorithm: str, options: dict[str, Any], memory: int, threads: int | None = None
+    ) -> ShardRun: ...
+
+@final
+class ShardRun:
+    def step(
+        self, superstep: int, told: list[int], inbox: list[_Mail]
+    ) -> tuple[list[tuple[Array | None, Array] | None], dict[str, int]]: ...
+    def state(self) -> dict[str, Array]: ...
+    def restore(self, state: dict[str, bytes]) -> None: ...
+    def columns(self) -> list[tuple[str, Array]]: ...
 
 @final
 class Update:

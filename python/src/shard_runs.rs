@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cenote::Graph;
 use cenote::shards::{Message, OpenShard, Part, Received, ShardAlgorithm, ShardRun, Values};
+use cenote::{Error, Graph};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::array::{Array, Slice};
 use crate::call::Call;
-use crate::errors::{Failure, exception};
+use crate::errors::exception;
 use crate::graph::PyGraph;
 
 /// Positions, none for all, and values.
@@ -87,10 +87,19 @@ impl PyShard {
         let algorithm = parse(algorithm, options)?;
         let call = Arc::new(Call::default());
         let part = self.part();
+        let index = part.index;
         let run = call.wait(py, None, || {
             let shard = OpenShard::of(&self.graph, part);
-            Ok(shard.run(&algorithm, memory, threads, call.canceller())?)
+            // A budget that is too small has a message of its own: more shards would do too.
+            match shard.run(&algorithm, memory, threads, call.canceller()) {
+                Err(Error::MemoryBudget { given, suggested, breakdown, .. }) => Ok(Err(format!(
+                    "a memory budget of {given} bytes is too small for shard {index}: \
+                         {breakdown}; give at least {suggested}MiB as `memory`, or cut more shards"
+                ))),
+                other => Ok(Ok(other?)),
+            }
         })?;
+        let run = run.map_err(|reason| exception("MemoryBudget", &reason, None))?;
         Ok(PyShardRun { run: Mutex::new(run), call })
     }
 }

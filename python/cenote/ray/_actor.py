@@ -110,8 +110,12 @@ class ShardActor:
         self._program: Program | None = None
         self._waiting: list[Mail] = []
 
-    def open(self, memory: int, threads: int | None, copy_to: str | None) -> None:
-        """Opens the file of the shard, or of a copy of it."""
+    def open(self, memory: int, threads: int | None, copy_to: str | None) -> tuple[int, int]:
+        """Opens the file of the shard, or of a copy of it.
+
+        Returns:
+            The length of its longest list, and the number of its vertex.
+        """
         folder, entry = Path(self._manifest.folder), self._entry
         path, ids = folder / entry.file, folder / entry.ids_file
         if copy_to is not None:
@@ -122,6 +126,8 @@ class ShardActor:
             # The driver says what its caller should know.
             warnings.simplefilter("ignore", CenoteWarning)
             self._shard = Shard(self._manifest, self._index, os.fspath(path), memory, threads)
+        number, degree = self._shard.native.hub()
+        return degree, number
 
     def ping(self) -> int:
         """The number of the process."""
@@ -151,20 +157,11 @@ class ShardActor:
         self._program, self._waiting = None, []
         shard.end_visits()
         release_memory()
-        array_bytes = program.array_bytes(shard.count, shard.boundary)
-        shard.reserve(array_bytes, program.directions, weights=program.reads_weights)
-        self._program = program
-        if checkpoint is None:
-            program.begin(shard)
-            return
         if isinstance(checkpoint, str):
             checkpoint = load(checkpoint)
-        # Objects of the store are read-only.
-        program.state = {
-            name: value.copy() if isinstance(value, np.ndarray) else value
-            for name, value in checkpoint["state"].items()
-        }
-        self._waiting = checkpoint["inbox"]
+        program.begin(shard, None if checkpoint is None else checkpoint["state"])
+        self._program = program
+        self._waiting = [] if checkpoint is None else checkpoint["inbox"]
 
     def step(self, superstep: int, shared: Shared, *inbox: Mail) -> tuple[Any, ...]:
         """One superstep: the report, then what is sent to each shard."""
@@ -187,7 +184,7 @@ class ShardActor:
     def checkpoint(self, path: str | None, *inbox: Mail) -> tuple[int, Checkpoint | str]:
         """The state, with what the next superstep receives: as an object, or in a file."""
         assert self._program is not None
-        checkpoint = {"state": self._program.state, "inbox": list(inbox)}
+        checkpoint = {"state": self._program.saved(), "inbox": list(inbox)}
         if path is None:
             return self.ping(), checkpoint
         save(path, checkpoint)

@@ -114,6 +114,8 @@ class Cluster:
     def __init__(self, manifest: Manifest, options: Options) -> None:
         self.manifest, self.options = manifest, options
         self.restarts = 0
+        self.hub = 0
+        """The number of a vertex with the longest list."""
         self.actors: list[Any] = [None] * len(manifest)
         self.is_open = False
         try:
@@ -170,7 +172,7 @@ class Cluster:
             for shard in shards
         ]
         try:
-            get(opened, options.start_seconds)
+            hubs = get(opened, options.start_seconds)
         except NOT_PLACED as error:
             if self.is_open and not isinstance(error, exceptions.GetTimeoutError):
                 # A node may have gone meanwhile: another one is looked for.
@@ -182,6 +184,9 @@ class Cluster:
                 f"{options.memory} bytes, and the Ray cluster has {have:g} CPUs: "
                 "give fewer as `cpus`, less `memory`, or more nodes"
             ) from None
+        # The same for all runs: a process that replaces a dead one has the same file.
+        if not self.is_open:
+            self.hub = max(hubs)[1]
         parts = len(self.manifest) + 1
         numbers = [
             actor.boundary_numbers.options(num_returns=parts).remote() for actor in self.actors

@@ -34,6 +34,15 @@ class Message:
         """Bytes of the arrays."""
         return self.values.nbytes + (0 if self.positions is None else self.positions.nbytes)
 
+    @classmethod
+    def of(cls, positions: Any, values: Any) -> Message:
+        """A message of arrays of the native part."""
+        return cls(None if positions is None else np.asarray(positions), np.asarray(values))
+
+    def to_bytes(self) -> tuple[bytes | None, bytes]:
+        """Copies of the arrays for the native part."""
+        return None if self.positions is None else self.positions.tobytes(), self.values.tobytes()
+
     def places(self, vertices: NDArray[Any]) -> NDArray[Any]:
         """Of the list of vertices those that have a value here."""
         return vertices if self.positions is None else vertices[self.positions]

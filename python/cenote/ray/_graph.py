@@ -15,7 +15,7 @@ from . import _manifest
 from ._cluster import Cluster, Options, get
 from ._driver import Run
 from ._fanout import layers_of
-from ._pagerank import Pull, Push
+from ._pagerank import PageRankProgram
 from ._program import Program
 from ._results import ShardedResult
 from ._sample import ShardedSample, sample
@@ -207,8 +207,8 @@ class ShardedGraph:
             >>> int(sharded.degrees()["degree"].sum()) == 2 * sharded.edge_count
             True
         """
-        program = DegreesProgram(directed=self.directed, in_edges=self.manifest.in_edges)
-        return self._run(program, options)
+        counts = self.directed and not self.manifest.in_edges
+        return self._run(DegreesProgram(counts=counts), options)
 
     def pagerank(
         self,
@@ -231,10 +231,7 @@ class ShardedGraph:
             >>> bool((ranks == g.pagerank(tolerance=1e-6, iterations=100).ranks).all())
             True
         """
-        pulls = not self.directed or self.manifest.in_edges
-        kind = Pull if pulls else Push
-        program = kind(damping, iterations, tolerance, directed=self.directed)
-        return self._run(program, options)
+        return self._run(PageRankProgram(damping, iterations, tolerance), options)
 
     def wcc(self, **options: Unpack[ShardOptions]) -> ShardedResult:
         """Weakly connected components: `component`, the vertex with the smallest id in each.
@@ -243,8 +240,7 @@ class ShardedGraph:
             >>> sharded.wcc().summary["components"]
             201
         """
-        one_sided = self.directed and not self.manifest.in_edges
-        return self._run(WccProgram(directed=self.directed, one_sided=one_sided), options)
+        return self._run(WccProgram(self._open_cluster().hub), options)
 
     def bfs(
         self, source: VertexIds, *, parents: bool = False, **options: Unpack[ShardOptions]
@@ -263,7 +259,9 @@ class ShardedGraph:
             >>> sharded.bfs("bash").summary
             {'reached': 63554, 'depth': 13}
         """
-        return self._run(BfsProgram(self._sources(source), parents=parents), options)
+        pulls = not self.directed or self.manifest.in_edges
+        program = BfsProgram(self._sources(source), parents=parents, pulls=pulls)
+        return self._run(program, options)
 
     def sssp(self, source: VertexIds, **options: Unpack[ShardOptions]) -> ShardedResult:
         """Shortest paths: `distance`, of integer weights `uint64`, else `float64`.
@@ -297,7 +295,7 @@ class ShardedGraph:
             True
         """
         self._demand_in_edges("cdlp")
-        return self._run(CdlpProgram(iterations, directed=self.directed), options)
+        return self._run(CdlpProgram(iterations), options)
 
     def kcore(self, **options: Unpack[ShardOptions]) -> ShardedResult:
         """Core numbers: `core`.
@@ -310,8 +308,7 @@ class ShardedGraph:
             True
         """
         self._demand_in_edges("kcore")
-        loops = self.manifest.self_loops_kept
-        return self._run(KcoreProgram(directed=self.directed, self_loops=loops), options)
+        return self._run(KcoreProgram(), options)
 
     def run(self, program: VertexProgram, **options: Unpack[ShardOptions]) -> ShardedResult:
         """Runs a vertex program of your own: `value`; see `VertexProgram`."""

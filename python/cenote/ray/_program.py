@@ -6,12 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ._exchange import Mail
+import numpy as np
+
+from ._exchange import Mail, Message
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ._shard import Direction, Shard
+    from .. import _cenote
+    from ._shard import Shard
 
 Report: TypeAlias = "dict[str, Any]"
 """What a shard tells the driver of a superstep: a few numbers."""
@@ -19,38 +22,38 @@ Shared: TypeAlias = "dict[str, Any]"
 """What the driver tells all shards for a superstep: a few numbers."""
 
 
+State: TypeAlias = "dict[str, Any]"
+"""Arrays and numbers that a checkpoint keeps, by name."""
+
+
 class Program(ABC):
-    """An algorithm. Each shard has a copy of it, with `state`; the driver has one without.
+    """An algorithm. Each shard has a copy of it, with a state; the driver has one without.
 
     A superstep depends on the state, what other shards have sent, and what the driver tells alone,
-    so it can be repeated from a checkpoint with the same result. `state` holds NumPy arrays and
-    numbers, no more: it is what a checkpoint keeps.
+    so it can be repeated from a checkpoint with the same result.
     """
 
     name: str
-    directions: tuple[Direction, ...] = ("out",)
-    """The directions of lists that it reads."""
-    reads_weights = False
-    """Whether it reads lists with weights, and none without."""
     total: int | None = None
     """Supersteps, where they are known."""
 
-    def __init__(self) -> None:
-        self.state: dict[str, Any] = {}
-
     @abstractmethod
-    def array_bytes(self, own: int, boundary: int) -> int:
-        """Bytes of all arrays that it holds at a time, messages included."""
+    def begin(self, shard: Shard, state: State | None) -> None:
+        """Sets the state before the first superstep, or that of a checkpoint.
 
-    @abstractmethod
-    def begin(self, shard: Shard) -> None:
-        """Sets the state before the first superstep."""
+        Raises:
+            MemoryBudget: it does not fit.
+        """
 
     @abstractmethod
     def step(
         self, shard: Shard, superstep: int, shared: Shared, inbox: Sequence[Mail]
     ) -> tuple[list[Mail], Report]:
         """One superstep: what it sends to each shard, and its report."""
+
+    @abstractmethod
+    def saved(self) -> State:
+        """The state, for a checkpoint."""
 
     @abstractmethod
     def columns(self, shard: Shard) -> dict[str, NDArray[Any]]:
@@ -75,12 +78,39 @@ class Program(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """What distinguishes its answer from that of another run."""
-        return {name: value for name, value in vars(self).items() if name != "state"}
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
 
-def quiet(shard: Shard) -> list[Mail]:
-    """Messages that send nothing."""
-    return [None] * len(shard.manifest)
+class KernelProgram(Program):
+    """An algorithm whose supersteps are compiled: those of `_cenote.ShardRun`."""
+
+    _run: _cenote.ShardRun
+
+    def options(self) -> dict[str, Any]:
+        """The parameters of its supersteps."""
+        return {}
+
+    def told(self, superstep: int, shared: Shared) -> list[int]:
+        """What a superstep is told, by the order that the algorithm has for it."""
+        return []
+
+    def begin(self, shard: Shard, state: State | None) -> None:
+        self._run = shard.native.run(self.name, self.options(), shard.memory, shard.threads)
+        if state is not None:
+            self._run.restore({name: array.tobytes() for name, array in state.items()})
+
+    def step(
+        self, shard: Shard, superstep: int, shared: Shared, inbox: Sequence[Mail]
+    ) -> tuple[list[Mail], Report]:
+        mail = [None if message is None else message.to_bytes() for message in inbox]
+        messages, report = self._run.step(superstep, self.told(superstep, shared), mail)
+        return [None if arrays is None else Message.of(*arrays) for arrays in messages], report
+
+    def saved(self) -> State:
+        return {name: np.asarray(array) for name, array in self._run.state().items()}
+
+    def columns(self, shard: Shard) -> dict[str, NDArray[Any]]:
+        return {name: np.asarray(array) for name, array in self._run.columns()}
 
 
 def sent(messages: Sequence[Mail]) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .. import _cenote
 from .._graph import Graph
 from .._graph import open as open_graph
 from .._visit import Batch, Visit
@@ -39,6 +40,7 @@ class Shard:
         manifest: the description of the sharded graph.
         index: which shard it is.
         graph: its file.
+        native: its part in algorithms whose supersteps are compiled.
         numbers: the numbers of its vertices by place, ascending: `uint64`, shape (places,).
         own: the places of its own vertices, a slice.
         runs: for each shard the places of the boundary vertices that it owns, a slice.
@@ -50,10 +52,9 @@ class Shard:
         self.entry = manifest.shards[index]
         self.memory, self.threads = memory, threads
         self.graph: Graph = open_graph(path)
-        numbers = self.graph.ids()
-        if not isinstance(numbers, np.ndarray):
-            raise CorruptGraph(f"{path}: it is no shard: its ids are strings")
-        self.numbers: NDArray[np.uint64] = numbers
+        starts = manifest.starts().tolist()
+        self.native = _cenote.Shard.open(self.graph._native, index, starts, manifest.directed)
+        self.numbers: NDArray[np.uint64] = np.asarray(self.native.numbers())
         cuts = np.searchsorted(self.numbers, manifest.starts()).tolist()
         self.runs = [slice(cuts[at], cuts[at + 1]) for at in range(len(manifest))]
         self.own = self.runs[index]
@@ -101,6 +102,7 @@ class Shard:
         """Gets from each shard the numbers of the vertices of this one in its boundary."""
         first = np.uint64(self.entry.first_vertex)
         self.mirrored = [(part - first).astype(np.uint32) for part in numbers]
+        self.native.connect([part.tobytes() for part in self.mirrored])
 
     def degrees(self, direction: Direction = "out") -> NDArray[np.uint64]:
         """The lengths of the lists of its own vertices: `uint64`, shape (count,)."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ._exchange import UFUNCS, Combine, Mail, neutral
-from ._program import Program, Report, Shared, sent
+from ._program import Program, Report, Shared, State, sent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,7 +130,6 @@ class UserProgram(Program):
     name = "run"
 
     def __init__(self, program: VertexProgram, weights: str | None) -> None:
-        super().__init__()
         self.program, self.dtype = program, np.dtype(program.dtype)
         if program.combine not in UFUNCS:
             raise InvalidInput(f"combine is {program.combine!r}: expected one of {[*UFUNCS]}")
@@ -145,16 +144,22 @@ class UserProgram(Program):
         program = self.program
         return {"program": type(program).__qualname__, **vars(program)}
 
-    def array_bytes(self, own: int, boundary: int) -> int:
-        return 80 * own + 32 * boundary
-
-    def begin(self, shard: Shard) -> None:
+    def begin(self, shard: Shard, state: State | None) -> None:
+        array_bytes = 80 * shard.count + 32 * shard.boundary
+        shard.reserve(array_bytes, ("out",), weights=self.reads_weights)
+        if state is not None:
+            # Objects of the store are read-only.
+            self.state = {name: array.copy() for name, array in state.items()}
+            return
         values = np.asarray(self.program.start(self._vertices(shard)))
         self.state = {
             "values": self._checked(values, shard.count, "start"),
             "active": np.ones(shard.count, bool),
             "received": np.full(shard.count, self._neutral(), self.dtype),
         }
+
+    def saved(self) -> State:
+        return self.state
 
     def _neutral(self) -> Any:
         return neutral(self.program.combine, self.dtype)

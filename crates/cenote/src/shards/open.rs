@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::memory::threads_default;
 
+/// A part of `1 / CALLER_SHARE` of a budget is for copies of messages outside the run.
+const CALLER_SHARE: u64 = 8;
+
 /// A shard that is open. The other shards are open elsewhere: whoever calls it moves what they
 /// exchange.
 ///
@@ -113,7 +116,15 @@ impl<'g> OpenShard<'g> {
         (self.part.numbers.get(vertex).copied().unwrap_or(0), superblock.degree_max)
     }
 
-    /// Starts a run of an algorithm within a budget, on `threads` [one a core].
+    /// Bytes of the numbers of vertices, and of what is known of other shards, here and at the
+    /// caller.
+    fn held_bytes(&self) -> u64 {
+        let mirrored: usize = self.part.mirrored.iter().map(Vec::len).sum();
+        8 * (self.part.places() + mirrored) as u64
+    }
+
+    /// Starts a run of an algorithm within a budget, on `threads` [one a core]. The budget covers
+    /// the numbers of vertices too; an eighth of it is for what the caller does with messages.
     ///
     /// # Errors
     /// [`Error::MemoryBudget`]; [`Error::Parameter`] for threads, or weights that are negative.
@@ -129,8 +140,23 @@ impl<'g> OpenShard<'g> {
             let reason = format!("is {threads}: 1 to {THREADS_MAX} are possible");
             return Err(Error::parameter("threads", reason));
         }
-        let config = EngineConfig::with_memory(memory_bytes).threads(threads);
+        let held = self.held_bytes();
+        let left = (memory_bytes - memory_bytes / CALLER_SHARE).saturating_sub(held);
+        let config = EngineConfig::with_memory(left).threads(threads);
         let config = self.graph.planned(config.cancel(Cancel::when(is_cancelled)));
-        Ok(ShardRun::new(Arc::clone(&self.part), config, algorithm)?)
+        let run = ShardRun::new(Arc::clone(&self.part), config, algorithm);
+        run.map_err(|error| match Error::from(error) {
+            Error::MemoryBudget { what, needed, breakdown, .. } => {
+                let needed = (needed + held) * CALLER_SHARE / (CALLER_SHARE - 1) + 1;
+                Error::MemoryBudget {
+                    what: format!("{what} on shard {}", self.part.index),
+                    given: memory_bytes,
+                    needed,
+                    suggested: needed.div_ceil(1 << 20),
+                    breakdown: format!("numbers of vertices {held}, {breakdown}"),
+                }
+            }
+            other => other,
+        })
     }
 }

@@ -13,6 +13,7 @@ mod graphs;
 mod import;
 mod library;
 mod sample;
+mod shard_runs;
 mod shards;
 mod since;
 mod snapshots;
