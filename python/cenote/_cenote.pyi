@@ -191,6 +191,7 @@ class Shard:
 
 @final
 class ShardRun:
+    def restart(self, algorithm: str, options: dict[str, Any]) -> bool: ...
     def step(
         self, superstep: int, told: list[int], inbox: list[_Mail]
     ) -> tuple[list[tuple[Array | None, Array] | None], dict[str, int]]: ...

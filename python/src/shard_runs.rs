@@ -136,6 +136,21 @@ pub struct PyShardRun {
 
 #[pymethods]
 impl PyShardRun {
+    /// Starts a run of the same algorithm in place of this one, with the pages that it has in
+    /// memory. False if it needs another division of the memory.
+    fn restart(
+        &self,
+        py: Python<'_>,
+        algorithm: &str,
+        options: &Bound<'_, PyDict>,
+    ) -> PyResult<bool> {
+        let algorithm = parse(algorithm, options)?;
+        self.call.wait(py, None, || {
+            let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(run.restart(&algorithm).map_err(Error::from)?)
+        })
+    }
+
     /// Does a superstep. Returns what is sent to each shard, and the report.
     fn step(
         &self,
@@ -155,7 +170,7 @@ impl PyShardRun {
             .collect();
         let step = self.call.wait(py, None, || {
             let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(run.step(superstep, &told, &received).map_err(cenote::Error::from)?)
+            Ok(run.step(superstep, &told, &received).map_err(Error::from)?)
         })?;
         let messages = step.messages.into_iter().map(|message| message.map(arrays)).collect();
         Ok((messages, step.report.into_iter().collect()))
@@ -173,7 +188,7 @@ impl PyShardRun {
             state.iter().map(|(name, bytes)| (name.as_str(), bytes.as_bytes())).collect();
         self.call.wait(py, None, || {
             let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(run.restore(|name| state.get(name).copied()).map_err(cenote::Error::from)?)
+            Ok(run.restore(|name| state.get(name).copied()).map_err(Error::from)?)
         })
     }
 

@@ -155,7 +155,6 @@ class ShardActor:
         shard = self._shard
         # The values of the run before make room first.
         self._program, self._waiting = None, []
-        shard.end_visits()
         release_memory()
         if isinstance(checkpoint, str):
             checkpoint = load(checkpoint)
@@ -219,18 +218,37 @@ class ShardActor:
         return table["id"].combine_chunks()
 
     def find(self, ids: Sequence[int | str]) -> list[int | None]:
-        """The numbers of ids; None for those of other shards."""
+        """The numbers of ids; None for those of other shards.
+
+        Ids ascend in their file, so of its groups of rows those alone are read that may have one.
+        """
+        self._load_arrow()
         import pyarrow
         import pyarrow.compute
+        import pyarrow.parquet
 
-        column = self.ids()
-        wanted = pyarrow.array(list(ids), column.type)
-        # The table of a hash is over the wanted ids, which are few.
-        mask = pyarrow.compute.is_in(column, value_set=wanted)
-        places = pyarrow.compute.indices_nonzero(mask)
+        known: dict[int | str, int] = {}
         first = self._entry.first_vertex
-        pairs = zip(column.take(places).to_pylist(), places.to_pylist(), strict=True)
-        known = {id: first + place for id, place in pairs}
+        with pyarrow.parquet.ParquetFile(self._ids_path) as file:
+            at = file.schema_arrow.get_field_index("id")
+            for group in range(file.num_row_groups):
+                rows = file.metadata.row_group(group)
+                limits = rows.column(at).statistics
+                wanted = [
+                    id
+                    for id in ids
+                    if limits is None or not limits.has_min_max or limits.min <= id <= limits.max
+                ]
+                if wanted:
+                    column = file.read_row_group(group, columns=["id"], use_threads=False)["id"]
+                    # The table of a hash is over the wanted ids, which are few.
+                    mask = pyarrow.compute.is_in(
+                        column, value_set=pyarrow.array(wanted, column.type)
+                    )
+                    places = pyarrow.compute.indices_nonzero(mask)
+                    found = zip(column.take(places).to_pylist(), places.to_pylist(), strict=True)
+                    known |= {id: first + place for id, place in found}
+                first += rows.num_rows
         return [known.get(id) for id in ids]
 
     def sample(
@@ -239,6 +257,7 @@ class ShardActor:
         """Sampled neighbours of own vertices, and for each the place of its vertex."""
         if len(numbers) == 0:
             return np.empty(0, np.uint64), np.empty(0, np.int64)
+        self._shard.end_visits()
         found = self._shard.graph.sample_neighbors(
             numbers.tolist(),
             fanouts=[fanout.most],

@@ -95,7 +95,7 @@ class KernelProgram(Program):
         return []
 
     def begin(self, shard: Shard, state: State | None) -> None:
-        self._run = shard.native.run(self.name, self.options(), shard.memory, shard.threads)
+        self._run = shard.start(self.name, self.options())
         if state is not None:
             self._run.restore({name: array.tobytes() for name, array in state.items()})
 

@@ -66,6 +66,7 @@ class Shard:
         self.mirrored: list[NDArray[np.uint32]] = []
         self._visits: dict[tuple[Direction, bool], Visit] = {}
         self._visit_memory, self._batch_edges = 0, 0
+        self._run: _cenote.ShardRun | None = None
 
     @property
     def batch_edges(self) -> int:
@@ -114,8 +115,19 @@ class Shard:
     # Lists --------------------------------------------------------------------------------------
 
     def end_visits(self) -> None:
-        """Releases what the passes of a program have in memory."""
+        """Releases what the passes of programs have in memory."""
         self._visits.clear()
+        self._run = None
+
+    def start(self, algorithm: str, options: dict[str, Any]) -> _cenote.ShardRun:
+        """A run of an algorithm whose supersteps are compiled. One at a time.
+
+        Pages stay in memory if the run before was of the same algorithm.
+        """
+        if self._run is None or not self._run.restart(algorithm, options):
+            self.end_visits()
+            self._run = self.native.run(algorithm, options, self.memory, self.threads)
+        return self._run
 
     def reserve(self, array_bytes: int, directions: Sequence[Direction], *, weights: bool) -> None:
         """Divides the memory: arrays of a program, and what is left for its passes over lists.

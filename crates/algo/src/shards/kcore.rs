@@ -5,12 +5,17 @@
 //! numbers (Montresor, De Pellegrini and Miorandi, "Distributed k-core decomposition", 2013). In a
 //! superstep bounds fall until they are stable within the shard; then owners send those that fell
 //! to the shards that have the vertex in their boundary.
+//!
+//! **Trick.** Each own vertex counts the neighbours that support its bound, whose bounds are not
+//! below it. Its list is read again only when these are fewer than the bound. A round has two
+//! phases, so that threads do not matter: new bounds follow from the old ones alone ([`Lower`]),
+//! then each vertex whose bound fell takes its support from its neighbours ([`Withdraw`]).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, HugeVec, VertexId,
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, HugeVec, Kernel, List, VertexId,
 };
 use rayon::prelude::*;
 
@@ -25,7 +30,7 @@ use crate::report::Result;
 /// A bound that is none: of a vertex whose bound did not fall, in a message of all.
 const NONE: u32 = u32::MAX;
 
-/// Memory: 4 bytes a vertex of the file, 4 an own vertex, three sets, two frontiers; 12 for each
+/// Memory: 8 bytes a vertex of the file, 8 an own vertex, three sets, two frontiers; 12 for each
 /// exchanged bound; per thread a count for each bound up to the largest degree; pieces of lists.
 pub(super) fn bytes_for(part: &Part, config: &EngineConfig) -> u64 {
     let places = part.places();
@@ -36,50 +41,52 @@ pub(super) fn bytes_for(part: &Part, config: &EngineConfig) -> u64 {
         .iter()
         .sum();
     let sets = 3 * Bitmap::bytes_for(places) + 2 * Frontier::bytes_for(places, 1);
-    let arrays = 4 * places as u64 + 4 * part.own_count() as u64;
+    let arrays = 8 * (places + part.own_count()) as u64;
     let counts = config.threads as u64 * 4 * (longest + 1);
     arrays + sets + 12 * part.exchanged() + counts + lists_bytes(part, config)
 }
 
 pub(super) struct Kcore {
     bounds: HugeVec<AtomicU32>,
+    /// The bounds behind a round; equal to `bounds` where they do not fall.
+    next: HugeVec<AtomicU32>,
+    /// For each own vertex how many neighbours have at least its bound.
+    support: HugeVec<AtomicU32>,
     /// The bounds of own vertices that other shards know.
     known: HugeVec<AtomicU32>,
-    /// Own vertices whose bound may fall.
     frontier: Frontier,
-    /// Boundary vertices whose bound fell.
+    /// Vertices whose bound falls in this round.
     fallen: Bitmap,
-    /// Own vertices with a neighbour whose bound fell.
-    touched: Bitmap,
+    /// Own vertices with less support than their bound.
+    unsupported: Bitmap,
+    /// Whether support is not known: at the start, and after a checkpoint.
+    is_stale: bool,
 }
 
 impl Kcore {
     pub fn new(part: &Part) -> Result<Self> {
-        let places = part.places();
-        let own = part.own();
-        let bounds: HugeVec<AtomicU32> =
-            filled(places, |b: &AtomicU32| b.store(NONE, Ordering::Relaxed))?;
+        let (places, own) = (part.places(), part.own());
+        let none = |cell: &AtomicU32| cell.store(NONE, Ordering::Relaxed);
+        let bounds = filled(places, none)?;
         own.clone().into_par_iter().for_each(|v| bounds[v as usize].store(0, Ordering::Relaxed));
-        let directions: &[Direction] = match part.is_directed {
-            true => &[Direction::Out, Direction::In],
-            false => &[Direction::Out],
-        };
-        for &direction in directions {
+        for &direction in directions(part) {
             part.graph.degrees(direction, &mut |first, some| {
                 for (v, &degree) in (first..).zip(some).filter(|(v, _)| own.contains(v)) {
-                    let bound = &bounds[v as usize];
+                    let bound: &AtomicU32 = &bounds[v as usize];
                     let sum = u64::from(bound.load(Ordering::Relaxed)) + degree;
-                    let sum = u32::try_from(sum).unwrap_or(NONE - 1).min(NONE - 1);
-                    bound.store(sum, Ordering::Relaxed);
+                    bound.store(sum.min(u64::from(NONE - 1)) as u32, Ordering::Relaxed);
                 }
             })?;
         }
         Ok(Self {
             bounds,
-            known: filled(own.len(), |known: &AtomicU32| known.store(NONE, Ordering::Relaxed))?,
+            next: HugeVec::zeroed(places)?,
+            support: HugeVec::zeroed(own.len())?,
+            known: filled(own.len(), none)?,
             frontier: Frontier::new(places)?,
             fallen: Bitmap::new(places)?,
-            touched: Bitmap::new(places)?,
+            unsupported: Bitmap::new(places)?,
+            is_stale: true,
         })
     }
 
@@ -88,46 +95,91 @@ impl Kcore {
         self.bounds[v as usize].load(Ordering::Relaxed)
     }
 
-    /// Lets bounds fall until they are stable within the shard.
-    fn settle(&mut self, engine: &Engine, part: &Part, is_first: bool) -> Result<()> {
+    #[inline(always)]
+    fn next(&self, v: VertexId) -> u32 {
+        self.next[v as usize].load(Ordering::Relaxed)
+    }
+
+    /// Takes the bounds of boundary vertices that fell, and what they supported.
+    fn take(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<()> {
+        from_owners(part, input.inbox, |v, bound: u32| {
+            if bound < self.bound(v) {
+                self.next[v as usize].store(bound, Ordering::Relaxed);
+                self.fallen.insert(v);
+            }
+        });
+        if self.is_stale || self.fallen.iter().next().is_none() {
+            return Ok(());
+        }
         // Boundary vertices have no lists that lead to their neighbours here.
-        let fallen = if is_first { None } else { Some(&self.fallen) };
-        visit(engine, part, part.own_set(), &self.fall(engine, part, fallen))?;
+        let lost = Lost { kcore: self, first: part.own().start };
+        for &direction in directions(part) {
+            engine.visit("boundary", direction, part.own_set(), &lost)?;
+        }
+        self.apply();
+        Ok(())
+    }
+
+    /// Lets bounds fall until they are stable within the shard.
+    fn settle(&mut self, engine: &Engine, part: &Part) -> Result<()> {
+        if std::mem::take(&mut self.is_stale) {
+            let vertices = (0..self.bounds.len() as VertexId).into_par_iter();
+            vertices.filter(|v| !self.fallen.contains(*v)).for_each(|v| {
+                self.next[v as usize].store(self.bound(v), Ordering::Relaxed);
+            });
+            self.apply();
+            visit(engine, part, part.own_set(), &Lower { kcore: self, first: part.own().start })?;
+            self.withdraw(engine, part)?;
+        }
         loop {
-            self.frontier.set(self.touched.iter());
-            self.touched.clear();
+            self.frontier.set(self.unsupported.iter());
+            self.unsupported.clear();
             if self.frontier.is_empty() {
                 return Ok(());
             }
             let active = ActiveSet::In(&self.frontier);
-            visit(engine, part, active, &self.fall(engine, part, None))?;
+            visit(engine, part, active, &Lower { kcore: self, first: part.own().start })?;
+            self.withdraw(engine, part)?;
         }
     }
 
-    fn fall<'a>(&'a self, engine: &Engine, part: &Part, fallen: Option<&'a Bitmap>) -> Fall<'a> {
-        Fall {
-            bounds: &self.bounds,
-            touched: &self.touched,
-            own: part.own(),
-            is_parallel: engine.config().threads > 1,
-            fallen,
+    /// The second phase of a round.
+    fn withdraw(&mut self, engine: &Engine, part: &Part) -> Result<()> {
+        self.frontier.set(self.fallen.iter());
+        let kernel = Withdraw { kcore: self, own: part.own() };
+        for &direction in directions(part) {
+            engine.visit("withdraw", direction, ActiveSet::In(&self.frontier), &kernel)?;
+        }
+        self.apply();
+        Ok(())
+    }
+
+    /// Bounds become those behind the round.
+    fn apply(&mut self) {
+        self.fallen.iter().for_each(|v| {
+            self.bounds[v as usize].store(self.next(v), Ordering::Relaxed);
+        });
+        self.fallen.clear();
+    }
+
+    /// A vertex of bound `bound` loses a supporter.
+    #[inline(always)]
+    fn lose(&self, first: VertexId, v: VertexId, bound: u32) {
+        let before = self.support[(v - first) as usize].fetch_sub(1, Ordering::Relaxed);
+        if before <= bound && !self.unsupported.contains(v) {
+            self.unsupported.insert(v);
         }
     }
 }
 
+fn directions(part: &Part) -> &'static [Direction] {
+    if part.is_directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] }
+}
+
 impl Program for Kcore {
     fn step(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<Step> {
-        self.fallen.clear();
-        from_owners(part, input.inbox, |v, bound: u32| {
-            if bound < self.bound(v) {
-                self.bounds[v as usize].store(bound, Ordering::Relaxed);
-                self.fallen.insert(v);
-            }
-        });
-        let is_any = self.fallen.iter().next().is_some();
-        if input.superstep == 0 || is_any {
-            self.settle(engine, part, input.superstep == 0)?;
-        }
+        self.take(engine, part, input)?;
+        self.settle(engine, part)?;
         let first = part.own().start;
         let known = |v: VertexId| &self.known[(v - first) as usize];
         let fell = |v| self.bound(v) < known(v).load(Ordering::Relaxed);
@@ -151,18 +203,13 @@ impl Program for Kcore {
     }
 }
 
-/// Lets the bound of each vertex fall to what its neighbours allow.
-struct Fall<'a> {
-    bounds: &'a [AtomicU32],
-    touched: &'a Bitmap,
-    own: Range<VertexId>,
-    /// Whether several threads let bounds fall.
-    is_parallel: bool,
-    /// Only neighbours of these can fall; `None` for all.
-    fallen: Option<&'a Bitmap>,
+/// The bound of each vertex falls to what its neighbours allow, and its support is counted.
+struct Lower<'a> {
+    kcore: &'a Kcore,
+    first: VertexId,
 }
 
-impl Neighbourhood for Fall<'_> {
+impl Neighbourhood for Lower<'_> {
     /// For each bound how many neighbours have it.
     type Local = Vec<u32>;
 
@@ -172,35 +219,62 @@ impl Neighbourhood for Fall<'_> {
 
     fn take(&self, counts: &mut Vec<u32>, v: VertexId, neighbours: &[&[VertexId]]) {
         let all = || neighbours.iter().copied().flatten().copied().filter(|&u| u != v);
-        let bound = |u: VertexId| self.bounds[u as usize].load(Ordering::Relaxed);
-        if let Some(fallen) = self.fallen
-            && !all().any(|u| fallen.contains(u))
-        {
-            return;
-        }
-        let before = bound(v);
+        let before = self.kcore.bound(v);
         let most = before.min(all().count() as u32);
         counts.clear();
         counts.resize(most as usize + 1, 0);
-        all().for_each(|u| counts[bound(u).min(most) as usize] += 1);
-        let (mut after, mut at_least) = (most, counts[most as usize]);
-        while at_least < after {
+        all().for_each(|u| counts[self.kcore.bound(u).min(most) as usize] += 1);
+        let (mut after, mut support) = (most, counts[most as usize]);
+        while support < after {
             after -= 1;
-            at_least += counts[after as usize];
+            support += counts[after as usize];
         }
-        if after == before {
-            return;
+        self.kcore.support[(v - self.first) as usize].store(support, Ordering::Relaxed);
+        if after < before {
+            self.kcore.next[v as usize].store(after, Ordering::Relaxed);
+            self.kcore.fallen.insert(v);
         }
-        self.bounds[v as usize].fetch_min(after, Ordering::Relaxed);
-        // A neighbour that falls on another thread at the same time may have missed that this one
-        // fell, which does not see where it falls to: what fell is looked at again.
-        if self.is_parallel {
-            self.touched.insert(v);
+    }
+}
+
+/// Each vertex whose bound fell no longer supports the neighbours that are between.
+struct Withdraw<'a> {
+    kcore: &'a Kcore,
+    own: Range<VertexId>,
+}
+
+impl Kernel for Withdraw<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), list: &List<'_>) {
+        let (before, after) = (self.kcore.bound(list.vertex), self.kcore.next(list.vertex));
+        for &u in list.targets.iter().filter(|u| self.own.contains(u) && **u != list.vertex) {
+            let bound = self.kcore.next(u);
+            if after < bound && bound <= before {
+                self.kcore.lose(self.own.start, u, bound);
+            }
         }
-        // Those of at most `after` have counted it, and still do; those above `before` had not.
-        for u in all().filter(|u| self.own.contains(u)) {
-            if (after + 1..=before).contains(&bound(u)) && !self.touched.contains(u) {
-                self.touched.insert(u);
+    }
+}
+
+/// The same for boundary vertices, from the lists of own ones.
+struct Lost<'a> {
+    kcore: &'a Kcore,
+    first: VertexId,
+}
+
+impl Kernel for Lost<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), list: &List<'_>) {
+        let bound = self.kcore.bound(list.vertex);
+        for &u in list.targets.iter().filter(|u| self.kcore.fallen.contains(**u)) {
+            if self.kcore.next(u) < bound && bound <= self.kcore.bound(u) {
+                self.kcore.lose(self.first, list.vertex, bound);
             }
         }
     }

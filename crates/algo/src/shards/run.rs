@@ -91,7 +91,9 @@ pub(super) trait Program: Send + Sync {
 pub struct ShardRun {
     engine: Engine,
     part: Arc<Part>,
-    program: Box<dyn Program>,
+    needs: Needs,
+    /// None where a new one could not be started.
+    program: Option<Box<dyn Program>>,
 }
 
 impl std::fmt::Debug for ShardRun {
@@ -127,20 +129,27 @@ impl ShardRun {
         let config = config.weighted(weighted).strategy(Strategy::Auto);
         let needs = Self::needs(&part, &config, algorithm)?;
         let engine = Engine::new(Arc::clone(&part.graph), config, &needs)?;
-        let program = engine.install(|| -> Result<Box<dyn Program>> {
-            Ok(match algorithm {
-                ShardAlgorithm::PageRank { damping } => pagerank::new(&part, *damping)?,
-                ShardAlgorithm::Wcc { hub } => Box::new(wcc::Wcc::new(&part, *hub)?),
-                ShardAlgorithm::Bfs { sources, parents } => {
-                    Box::new(bfs::Bfs::new(&part, sources, *parents)?)
-                }
-                ShardAlgorithm::Sssp { sources } => Box::new(sssp::Sssp::new(&part, sources)?),
-                ShardAlgorithm::Degrees => Box::new(degrees::Degrees::new(&part)?),
-                ShardAlgorithm::Cdlp => Box::new(cdlp::Cdlp::new(&part)?),
-                ShardAlgorithm::Kcore => Box::new(kcore::Kcore::new(&part)?),
-            })
-        })?;
-        Ok(Self { engine, part, program })
+        let program = program(&engine, &part, algorithm)?;
+        Ok(Self { engine, part, needs, program: Some(program) })
+    }
+
+    /// Starts another run in place of this one, with the pages that it has in memory. False, and
+    /// nothing is done, if that needs another division of the memory.
+    ///
+    /// # Errors
+    /// As [`ShardRun::new`]; then the run is over.
+    pub fn restart(&mut self, algorithm: &ShardAlgorithm) -> Result<bool> {
+        if Self::needs(&self.part, self.engine.config(), algorithm)? != self.needs {
+            return Ok(false);
+        }
+        // Its arrays make room for the next ones.
+        self.program = None;
+        self.program = Some(program(&self.engine, &self.part, algorithm)?);
+        Ok(true)
+    }
+
+    fn program(&self) -> &dyn Program {
+        self.program.as_deref().expect("a run that failed to start again is not used")
     }
 
     /// Does a superstep.
@@ -157,14 +166,15 @@ impl ShardRun {
         told: &[u64],
         inbox: &[Option<Received<'_>>],
     ) -> Result<Step> {
-        let Self { engine, part, program } = self;
+        let Self { engine, part, program, .. } = self;
+        let program = program.as_mut().expect("a run that failed to start again is not used");
         let input = Input { superstep, told, inbox };
         engine.install(|| program.step(engine, part, &input))
     }
 
     /// Copies of the arrays that the next superstep depends on.
     pub fn state(&self) -> Vec<(&'static str, Values)> {
-        let cells = self.program.state().into_iter();
+        let cells = self.program().state().into_iter();
         cells.map(|(name, cells)| (name, cells.values())).collect()
     }
 
@@ -173,7 +183,7 @@ impl ShardRun {
     /// # Errors
     /// The copy is of another shard or algorithm.
     pub fn restore<'a>(&mut self, array: impl Fn(&str) -> Option<&'a [u8]>) -> Result<()> {
-        for (name, cells) in self.program.state() {
+        for (name, cells) in self.program().state() {
             let bytes = array(name).ok_or_else(|| AlgoError::Parameter {
                 parameter: "checkpoint",
                 given: format!("one without the array `{name}`"),
@@ -181,13 +191,30 @@ impl ShardRun {
             })?;
             cells.restore(name, bytes)?;
         }
-        let Self { engine, part, program } = self;
-        engine.install(|| program.restored(part));
+        let Self { engine, part, program, .. } = self;
+        engine.install(|| program.iter_mut().for_each(|program| program.restored(part)));
         Ok(())
     }
 
     /// The answer: values of own vertices, by name.
     pub fn columns(&self) -> Vec<(&'static str, Values)> {
-        self.engine.install(|| self.program.columns(&self.part))
+        self.engine.install(|| self.program().columns(&self.part))
     }
+}
+
+/// The supersteps of an algorithm, with their arrays.
+fn program(engine: &Engine, part: &Part, algorithm: &ShardAlgorithm) -> Result<Box<dyn Program>> {
+    engine.install(|| {
+        Ok(match algorithm {
+            ShardAlgorithm::PageRank { damping } => pagerank::new(part, *damping)?,
+            ShardAlgorithm::Wcc { hub } => Box::new(wcc::Wcc::new(part, *hub)?),
+            ShardAlgorithm::Bfs { sources, parents } => {
+                Box::new(bfs::Bfs::new(part, sources, *parents)?)
+            }
+            ShardAlgorithm::Sssp { sources } => Box::new(sssp::Sssp::new(part, sources)?),
+            ShardAlgorithm::Degrees => Box::new(degrees::Degrees::new(part)?),
+            ShardAlgorithm::Cdlp => Box::new(cdlp::Cdlp::new(part)?),
+            ShardAlgorithm::Kcore => Box::new(kcore::Kcore::new(part)?),
+        })
+    })
 }
