@@ -3,10 +3,10 @@
     shards_bench.py [--scale 22] [--repeats 3] [--shards 1,2,4] [--algorithms pagerank,wcc,...]
                     [--memory 100,25] [--only overhead,boundary,terms] [--dir DIR] [--rows FILE]
 
-- overhead: runs in an open set of shards beside `cenote.Graph`, in one process and in turn. The
-  memory of all shards together is that of the one process, in percent of the graph's pages and what
-  the state of its vertices takes; so are the threads: one in each of two shards, two in the one
-  process. With other numbers of shards a shard has a thread too.
+- overhead: runs in an open set of shards beside `cenote.Graph`, in turn. The first run of an algorithm
+  in a set reads its pages, later ones find those that fit in memory; `Graph` reads them in each run.
+  The memory of all shards together is that of the one process: percents of the graph's pages, and what
+  the state of its vertices takes. The one process has two threads, each shard one.
 - boundary: the vertices of boundaries of a Kronecker graph in 2 to 64 shards, from manifests.
 - terms: what `shard_model.py` is given: seconds of a call of a process, bytes per second through
   Ray's object store, seconds of an edge.
@@ -76,13 +76,6 @@ def runs(graph, source, **options):
     }
 
 
-def values(result):
-    """The first column of an answer."""
-    if isinstance(result, cenote.ray.ShardedResult):
-        return result[result.columns[0]]
-    return getattr(result, {"sssp": "distances"}.get(result.algorithm, result.columns[0]), None)
-
-
 def part_overhead(bench, path, weighted):
     options = bench.options
     with cenote.open(path) as graph:
@@ -101,17 +94,28 @@ def part_overhead(bench, path, weighted):
                         compare(bench, name, percent, memory, count, graph, sharded, source)
 
 
+def cpu_seconds(pids):
+    """Processor time of processes so far, all threads."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def compare(bench, name, percent, memory, count, graph, sharded, source):
     """Runs an algorithm on one process and on shards, in turn."""
     one = runs(graph, source, memory=memory, threads=2)[name]
     many = runs(sharded, source)[name]
-    seconds = {"one": [], "shards": []}
+    seconds, cpu = {"one": [], "shards": []}, {"one": [], "shards": []}
+    pids = [os.getpid(), *ray.get([actor.ping.remote() for actor in sharded._cluster.actors])]
     for repeat in range(bench.options.repeats):
         for contender, run in [("one", one), ("shards", many)]:
-            start = time.perf_counter()
+            start, before = time.perf_counter(), cpu_seconds(pids)
             result = run()
             took = time.perf_counter() - start
             seconds[contender].append(took)
+            cpu[contender].append(cpu_seconds(pids) - before)
             row = {}
             if contender == "shards":
                 stats = result.stats
@@ -126,13 +130,17 @@ def compare(bench, name, percent, memory, count, graph, sharded, source):
             bench.record(
                 "overhead", algorithm=name, contender=contender, shards=count, repeat=repeat,
                 memory_percent=percent, memory_bytes=memory, vertices=graph.vertex_count,
-                edges=graph.edge_count, seconds=took, **row,
+                edges=graph.edge_count, seconds=took, cpu_seconds=cpu[contender][-1],
+                load_average=os.getloadavg()[0], **row,
             )
     ratio = statistics.median(seconds["shards"]) / statistics.median(seconds["one"])
     label = f"{name}, {count} shards, memory {percent}%"
     figure(f"{label}: one process", seconds["one"], "s")
     figure(f"{label}: shards", seconds["shards"], "s")
-    print(f"{label}: {ratio:.2f} x one process", flush=True)
+    # Where others use the machine, seconds say little.
+    times = [statistics.median(cpu[contender]) for contender in ("shards", "one")]
+    more = f"{times[0] / max(times[1], 0.01):.2f} x its processor time"
+    print(f"{label}: {ratio:.2f} x one process, {more}", flush=True)
 
 
 def part_boundary(bench, path):
@@ -157,7 +165,7 @@ class Idle:
         return None, np.zeros(count, np.uint8)
 
 
-def part_terms(bench):
+def part_terms(bench, count):
     actors = [ray.remote(Idle).options(num_cpus=0.25).remote() for _ in range(2)]
     ray.get([actor.call.remote() for actor in actors])
     calls = []
@@ -166,7 +174,7 @@ def part_terms(bench):
         ray.get([actor.call.remote() for actor in actors])
         calls.append(time.perf_counter() - start)
     figure("a call of two processes", [1e3 * took for took in calls], "ms")
-    count, rates = 64 << 20, []
+    rates = []
     for _ in range(5):
         start = time.perf_counter()
         sent = [actor.send.options(num_returns=2).remote(count) for actor in actors]
@@ -176,7 +184,7 @@ def part_terms(bench):
     bench.record("terms", call_seconds=statistics.median(calls), store_bytes_per_second=rates)
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=int, default=22)
     parser.add_argument("--repeats", type=int, default=3)
@@ -186,8 +194,9 @@ def main():
     parser.add_argument("--memory", default="100")
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--dir", default=tempfile.gettempdir() + "/cenote-shards")
+    parser.add_argument("--bytes", type=int, default=64 << 20, help="of a message of `terms`")
     parser.add_argument("--rows")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     for name in ("shards", "cuts", "memory"):
         setattr(options, name, [int(part) for part in getattr(options, name).split(",")])
     for name, known in [("algorithms", ALGORITHMS), ("only", PARTS)]:
@@ -197,10 +206,12 @@ def main():
         setattr(options, name, given)
     bench = Bench(options, "-shards")
     warnings.simplefilter("ignore", cenote.CenoteWarning)
-    ray.init(
-        num_cpus=os.cpu_count(), include_dashboard=False, log_to_driver=False,
-        logging_level=logging.ERROR, object_store_memory=2 << 30,
-    )
+    starts_ray = not ray.is_initialized()
+    if starts_ray:
+        ray.init(
+            num_cpus=os.cpu_count(), include_dashboard=False, log_to_driver=False,
+            logging_level=logging.ERROR, object_store_memory=2 << 30,
+        )
     if "overhead" in options.only:
         if set(options.algorithms) - {"sssp"}:
             part_overhead(bench, graph_of(bench, options.scale), weighted=False)
@@ -209,8 +220,9 @@ def main():
     if "boundary" in options.only:
         part_boundary(bench, graph_of(bench, options.scale))
     if "terms" in options.only:
-        part_terms(bench)
-    ray.shutdown()
+        part_terms(bench, options.bytes)
+    if starts_ray:
+        ray.shutdown()
 
 
 if __name__ == "__main__":

@@ -11,15 +11,16 @@ from ._program import KernelProgram, Report, Shared
 class KcoreProgram(KernelProgram):
     """Core numbers: bounds fall from the degrees on until those of all neighbours allow them.
 
-    In a superstep they fall until they are stable within the shard; then owners send those that
-    fell.
+    In the first superstep owners send degrees to those who have the vertex in their boundary, in
+    later ones the bounds that fell.
     """
 
     name = "kcore"
 
     def decide(self, superstep: int, shared: Shared, reports: list[Report]) -> Shared | None:
-        # In the first superstep bounds of boundary vertices are not known yet.
-        return shared if any(report["sent"] for report in reports) else None
+        is_stable = not any(report["sent"] or report["waiting"] for report in reports)
+        # The first round is in the second superstep, also where nothing has to be sent.
+        return None if superstep > 0 and is_stable else shared
 
     def summary(self, superstep: int, shared: Shared, reports: list[Report]) -> dict[str, Any]:
         return {"degeneracy": max(report["most"] for report in reports)}

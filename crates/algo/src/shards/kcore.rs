@@ -2,9 +2,10 @@
 //!
 //! Each vertex has a bound of its core number, at first its degree. It falls to the largest h such
 //! that h neighbours have a bound of at least h, until none falls any more: then bounds are core
-//! numbers (Montresor, De Pellegrini and Miorandi, "Distributed k-core decomposition", 2013). In a
-//! superstep bounds fall until they are stable within the shard; then owners send those that fell
-//! to the shards that have the vertex in their boundary.
+//! numbers (Montresor, De Pellegrini and Miorandi, "Distributed k-core decomposition", 2013). In the
+//! first superstep owners send degrees to the shards that have the vertex in their boundary, in each
+//! later one the bounds that fell. While many bounds fall, a superstep is one round: what other
+//! shards send saves more work than a superstep costs. Few bounds fall on within the shard.
 //!
 //! **Trick.** Each own vertex counts the neighbours that support its bound, whose bounds are not
 //! below it. Its list is read again only when these are fewer than the bound. A round has two
@@ -29,6 +30,9 @@ use crate::report::Result;
 
 /// A bound that is none: of a vertex whose bound did not fall, in a message of all.
 const NONE: u32 = u32::MAX;
+
+/// A round follows in the same superstep if at most `1 / FEW_SHARE` of own vertices are active.
+const FEW_SHARE: u64 = 32;
 
 /// Memory: 8 bytes a vertex of the file, 8 an own vertex, three sets, two frontiers; 12 for each
 /// exchanged bound; per thread a count for each bound up to the largest degree; pieces of lists.
@@ -59,8 +63,6 @@ pub(super) struct Kcore {
     fallen: Bitmap,
     /// Own vertices with less support than their bound.
     unsupported: Bitmap,
-    /// Whether support is not known: at the start, and after a checkpoint.
-    is_stale: bool,
 }
 
 impl Kcore {
@@ -78,15 +80,16 @@ impl Kcore {
                 }
             })?;
         }
+        let next = HugeVec::zeroed(places)?;
+        copy(&bounds, &next);
         Ok(Self {
             bounds,
-            next: HugeVec::zeroed(places)?,
+            next,
             support: HugeVec::zeroed(own.len())?,
             known: filled(own.len(), none)?,
             frontier: Frontier::new(places)?,
             fallen: Bitmap::new(places)?,
             unsupported: Bitmap::new(places)?,
-            is_stale: true,
         })
     }
 
@@ -102,45 +105,49 @@ impl Kcore {
 
     /// Takes the bounds of boundary vertices that fell, and what they supported.
     fn take(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<()> {
+        let (mut least, mut most) = (NONE, 0);
         from_owners(part, input.inbox, |v, bound: u32| {
             if bound < self.bound(v) {
+                (least, most) = (least.min(bound), most.max(self.bound(v)));
                 self.next[v as usize].store(bound, Ordering::Relaxed);
                 self.fallen.insert(v);
             }
         });
-        if self.is_stale || self.fallen.iter().next().is_none() {
-            return Ok(());
-        }
-        // Boundary vertices have no lists that lead to their neighbours here.
-        let lost = Lost { kcore: self, first: part.own().start };
-        for &direction in directions(part) {
-            engine.visit("boundary", direction, part.own_set(), &lost)?;
+        // Before the first round nothing is supported yet.
+        if least < most && input.superstep > 1 {
+            // Boundary vertices have no lists that lead to their neighbours here.
+            let lost = |v: &VertexId| least < self.bound(*v) && self.bound(*v) <= most;
+            let affected: Vec<VertexId> = part.own().into_par_iter().filter(lost).collect();
+            self.frontier.set(&affected);
+            let kernel = Lost { kcore: self, first: part.own().start };
+            for &direction in directions(part) {
+                engine.visit("boundary", direction, ActiveSet::In(&self.frontier), &kernel)?;
+            }
         }
         self.apply();
         Ok(())
     }
 
-    /// Lets bounds fall until they are stable within the shard.
-    fn settle(&mut self, engine: &Engine, part: &Part) -> Result<()> {
-        if std::mem::take(&mut self.is_stale) {
-            let vertices = (0..self.bounds.len() as VertexId).into_par_iter();
-            vertices.filter(|v| !self.fallen.contains(*v)).for_each(|v| {
-                self.next[v as usize].store(self.bound(v), Ordering::Relaxed);
-            });
-            self.apply();
+    /// Lets bounds fall: of all vertices in superstep 1, then of those without support.
+    fn settle(&mut self, engine: &Engine, part: &Part, superstep: u64) -> Result<()> {
+        let few = part.own_count() as u64 / FEW_SHARE;
+        if superstep == 1 {
+            self.unsupported.clear();
             visit(engine, part, part.own_set(), &Lower { kcore: self, first: part.own().start })?;
             self.withdraw(engine, part)?;
         }
-        loop {
+        for round in 0.. {
             self.frontier.set(self.unsupported.iter());
-            self.unsupported.clear();
-            if self.frontier.is_empty() {
+            let goes_on = self.frontier.count() <= few || (round == 0 && superstep > 1);
+            if self.frontier.is_empty() || !goes_on {
                 return Ok(());
             }
+            self.unsupported.clear();
             let active = ActiveSet::In(&self.frontier);
             visit(engine, part, active, &Lower { kcore: self, first: part.own().start })?;
             self.withdraw(engine, part)?;
         }
+        unreachable!("bounds do not fall for ever")
     }
 
     /// The second phase of a round.
@@ -172,14 +179,22 @@ impl Kcore {
     }
 }
 
+fn copy(from: &[AtomicU32], to: &[AtomicU32]) {
+    from.par_iter().zip(to).for_each(|(from, to)| {
+        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+    });
+}
+
 fn directions(part: &Part) -> &'static [Direction] {
     if part.is_directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] }
 }
 
 impl Program for Kcore {
     fn step(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<Step> {
-        self.take(engine, part, input)?;
-        self.settle(engine, part)?;
+        if input.superstep > 0 {
+            self.take(engine, part, input)?;
+            self.settle(engine, part, input.superstep)?;
+        }
         let first = part.own().start;
         let known = |v: VertexId| &self.known[(v - first) as usize];
         let fell = |v| self.bound(v) < known(v).load(Ordering::Relaxed);
@@ -189,12 +204,32 @@ impl Program for Kcore {
             known(v).store(self.bound(v), Ordering::Relaxed);
             self.bound(v)
         });
-        let report = vec![("most", most.max().unwrap_or(0).into()), ("sent", sent(&messages))];
+        let report = vec![
+            ("most", most.max().unwrap_or(0).into()),
+            ("sent", sent(&messages)),
+            ("waiting", self.unsupported.iter().next().is_some().into()),
+        ];
         Ok(Step { messages, report })
     }
 
     fn state(&self) -> Vec<(&'static str, Cells<'_>)> {
-        vec![("bounds", Cells::U32(&self.bounds)), ("known", Cells::U32(&self.known))]
+        vec![
+            ("bounds", Cells::U32(&self.bounds)),
+            ("support", Cells::U32(&self.support)),
+            ("known", Cells::U32(&self.known)),
+        ]
+    }
+
+    fn restored(&mut self, part: &Part) {
+        copy(&self.bounds, &self.next);
+        let first = part.own().start;
+        part.own().into_par_iter().for_each(|v| {
+            let support = self.support[(v - first) as usize].load(Ordering::Relaxed);
+            // Before the first round there is no support, and all vertices are active.
+            if support < self.bound(v) {
+                self.unsupported.insert(v);
+            }
+        });
     }
 
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)> {

@@ -12,13 +12,13 @@
 //! joined are *attached*. Labels go to owners in even supersteps, and back in odd ones, for attached
 //! vertices alone, and only if the other side does not know an equal or smaller one.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use cenote_engine::{Bitmap, Direction, Engine, HugeVec, VertexId};
 use rayon::prelude::*;
 
 use super::Part;
-use super::exchange::{Message, from_mirrors, from_owners, sent, to_mirrors, to_owners};
+use super::exchange::{Message, from_mirrors, from_owners, quiet, sent, to_mirrors, to_owners};
 use super::run::{Input, Program, Step};
 use super::state::{Cells, Values};
 use crate::report::Result;
@@ -43,6 +43,10 @@ pub(super) struct Wcc {
     known_to_owner: HugeVec<AtomicU32>,
     /// For each mirrored vertex, shard by shard, the label that the shard knows.
     known_to_mirror: HugeVec<AtomicU32>,
+    /// Whether a label may be new to another shard since this superstep.
+    has_news: AtomicBool,
+    /// How many labels wait to be sent in the next superstep.
+    waiting: u64,
 }
 
 impl Wcc {
@@ -59,6 +63,8 @@ impl Wcc {
             known_to_owner: HugeVec::zeroed(part.places())?,
             // No label is smaller than 0, so none is sent for a vertex that is not attached.
             known_to_mirror: HugeVec::zeroed(mirrored)?,
+            has_news: AtomicBool::new(true),
+            waiting: 0,
         })
     }
 
@@ -103,12 +109,17 @@ impl Wcc {
         self.labels[self.forest.parent(v) as usize].load(Ordering::Relaxed)
     }
 
+    /// Takes a label that another shard has for the component of `v`.
     #[inline(always)]
     fn lower(&self, v: VertexId, label: u32) {
         let cell = &self.labels[self.forest.parent(v) as usize];
-        // `NONE` is above all labels.
-        if label < cell.load(Ordering::Relaxed) {
-            cell.fetch_min(label, Ordering::Relaxed);
+        let known = cell.load(Ordering::Relaxed);
+        if label < known {
+            cell.store(label, Ordering::Relaxed);
+        }
+        if label != known {
+            // It goes on to others, or back.
+            self.has_news.store(true, Ordering::Relaxed);
         }
     }
 
@@ -202,14 +213,24 @@ impl Program for Wcc {
         } else {
             self.take_from_mirrors(part, input);
         }
-        let messages =
-            if to_owners { self.send_to_owners(part) } else { self.send_to_mirrors(part) };
-        let report = vec![
-            ("sent", sent(&messages)),
-            ("waiting", self.waiting(part, !to_owners)),
-            ("components", self.components(part)),
-        ];
+        let has_news = self.has_news.swap(false, Ordering::Relaxed);
+        let messages = match (has_news || self.waiting > 0, to_owners) {
+            (false, _) => quiet(part),
+            (true, true) => self.send_to_owners(part),
+            (true, false) => self.send_to_mirrors(part),
+        };
+        // All that waited the other way was sent in the superstep before.
+        self.waiting = if has_news { self.waiting(part, !to_owners) } else { 0 };
+        let sent = sent(&messages);
+        // The count matters in the last superstep, which sends nothing.
+        let components = if sent == 0 { self.components(part) } else { 0 };
+        let report = vec![("sent", sent), ("waiting", self.waiting), ("components", components)];
         Ok(Step { messages, report })
+    }
+
+    /// Which labels wait is not in the state.
+    fn restored(&mut self, _: &Part) {
+        self.has_news.store(true, Ordering::Relaxed);
     }
 
     fn state(&self) -> Vec<(&'static str, Cells<'_>)> {
