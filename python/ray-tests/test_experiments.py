@@ -29,7 +29,7 @@ def test_the_benchmark_prints_its_figures_and_keeps_its_rows(folder, capsys, mon
     rows = [json.loads(line) for line in (folder / "rows").read_text().splitlines()]
     assert [row["part"] for row in rows] == ["overhead"] * 14 + ["boundary"] * 2 + ["terms"]
     shard_model.validate("rows", shard_model.Terms(), 1e9)
-    assert "pagerank, 2 shards, scale 9" in capsys.readouterr().out
+    assert "| pagerank | 9 | 2 |" in capsys.readouterr().out
 
 
 def test_the_model_expects_the_boundaries_that_shards_have(folder, capsys):

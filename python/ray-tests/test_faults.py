@@ -166,7 +166,7 @@ def test_what_cannot_work_ends_with_one_clear_error(graphs, folder):
     with pytest.raises(cenote.DeviceError, match="has 8 CPUs: give fewer as `cpus`"):
         cenote.ray.open(two, cpus=7, start_seconds=2)
     with (
-        cenote.ray.open(two, memory="64KiB", cpus=0.5) as graph,
+        cenote.ray.open(two, memory="16KiB", cpus=0.5) as graph,
         pytest.raises(cenote.MemoryBudget, match=r"too small for shard .: .*give at least"),
     ):
         graph.pagerank()
