@@ -24,8 +24,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
     ActiveSet, Bitmap, Change, DiffReport, Direction, Engine, EngineConfig, EngineError, Frontier,
-    FrontierPart, Graph, HubNeighbours, HugeVec, Kernel, List, Needs, Op,
-    StoreError, Strategy, VertexId, Weight, for_each_change, for_each_list,
+    FrontierPart, Graph, HubNeighbours, HugeVec, Kernel, List, Needs, Op, StoreError, Strategy,
+    VertexId, Weight, for_each_change, for_each_list,
 };
 use rayon::prelude::*;
 
