@@ -205,7 +205,7 @@ impl Wcc {
 
 impl Program for Wcc {
     fn step(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<Step> {
-        let to_owners = input.superstep % 2 == 0;
+        let to_owners = input.superstep.is_multiple_of(2);
         if input.superstep == 0 {
             self.join(engine, part)?;
         } else if to_owners {
