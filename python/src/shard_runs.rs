@@ -15,6 +15,9 @@ use crate::graph::PyGraph;
 
 /// Positions, none for all, and values.
 type Arrays = (Option<Array>, Array);
+/// What is sent to each shard, and the report.
+type Stepped = (Vec<Option<Arrays>>, BTreeMap<&'static str, u64>);
+/// Bytes of positions, none for all, and of values.
 type Bytes<'py> = (Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>);
 
 /// A shard that is open.
@@ -158,7 +161,7 @@ impl PyShardRun {
         superstep: u64,
         told: Vec<u64>,
         inbox: Vec<Option<Bytes<'_>>>,
-    ) -> PyResult<(Vec<Option<Arrays>>, BTreeMap<&'static str, u64>)> {
+    ) -> PyResult<Stepped> {
         let received: Vec<Option<Received<'_>>> = inbox
             .iter()
             .map(|message| {

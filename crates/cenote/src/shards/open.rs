@@ -61,7 +61,7 @@ impl<'g> OpenShard<'g> {
                 id => {
                     let reason = format!("{}: vertex {v} has the id {id}", graph.path().display());
                     let remedy = "it is no shard: expected numbers that ascend";
-                    return Err(Error::InvalidInput(format!("{reason}: {remedy}").into()));
+                    return Err(Error::InvalidInput(format!("{reason}: {remedy}")));
                 }
             }
         }
