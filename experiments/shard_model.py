@@ -8,9 +8,9 @@ A node has one shard. A superstep takes
     max(entries / (cores x entries a second), bytes that are not in memory / drive)
     + bytes sent and received / copy + the larger of both / network + calls
 
-where the entries, the bytes of lists and the boundary are those of a shard. A value is sent for each
-vertex of a boundary. `docs/shards.md` says where the terms come from. Speeds of drive and network
-are given: they are the cluster's. `--validate` compares with rows of `shards_bench.py`.
+where the entries, the bytes of lists and the boundary are those of a shard. A value is sent for
+each vertex of a boundary. `docs/shards.md` says where the terms come from. Speeds of drive and
+network are given: they are the cluster's. `--validate` compares with rows of `shards_bench.py`.
 """
 
 import argparse
@@ -72,8 +72,8 @@ def vertices(scale, factor):
 
 
 def boundary(scale, factor, shards):
-    """Expected boundary vertices of all shards: a vertex is in the boundary of each other shard that
-    has one of its neighbours. Neighbours are spread over shards alike, since ids are shuffled."""
+    """Expected boundary vertices of all shards: a vertex is in the boundary of each other shard
+    that has one of its neighbours. These are spread over shards alike, since ids are shuffled."""
     each = (count * -math.expm1(-degree / shards) for count, degree in classes(scale, factor))
     return (shards - 1) * sum(each)
 

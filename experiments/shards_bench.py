@@ -3,10 +3,11 @@
     shards_bench.py [--scale 22] [--repeats 3] [--shards 1,2,4] [--algorithms pagerank,wcc,...]
                     [--memory 100,25] [--only overhead,boundary,terms] [--dir DIR] [--rows FILE]
 
-- overhead: runs in an open set of shards beside `cenote.Graph`, in turn. The first run of an algorithm
-  in a set reads its pages, later ones find those that fit in memory; `Graph` reads them in each run.
-  The memory of all shards together is that of the one process: percents of the graph's pages, and what
-  the state of its vertices takes. The one process has two threads, each shard one.
+- overhead: runs in an open set of shards beside `cenote.Graph`, in turn. The first run of an
+  algorithm in a set reads its pages, later ones find those that fit in memory; `Graph` reads them
+  in each run. The memory of all shards together is that of the one process: percents of the
+  graph's pages, and what the state of its vertices takes. The one process has two threads, each
+  shard one.
 - boundary: the vertices of boundaries of a Kronecker graph in 2 to 64 shards, from manifests.
 - terms: what `shard_model.py` is given: seconds of a call of a process, bytes per second through
   Ray's object store, seconds of an edge.

@@ -3,10 +3,11 @@
     spark_bench.py --spark SPARK_HOME [--scale 18] [--memory 4GiB] [--repeats 3] [--dir DIR]
                    [--rows FILE]
 
-SPARK_HOME is the folder of a Spark: after `pip install pyspark` that of the Python package `pyspark`.
-PySpark itself has no access to GraphX: it is measured by `graphx.scala`, with two threads. The heap of the Java machine is `--memory`,
-which is the budget of Cenote too. Seconds are those of the algorithm; those of reading the edges and
-of whole processes are in the rows. Cenote opens a graph file, GraphX has the graph in its memory.
+SPARK_HOME is the folder of a Spark: after `pip install pyspark` that of the package `pyspark`.
+PySpark itself has no access to GraphX: it is measured by `graphx.scala`, with two threads. The heap
+of the Java machine is `--memory`, which is the budget of Cenote too. Seconds are those of the
+algorithm; those of reading the edges and of whole processes are in the rows. Cenote opens a graph
+file, GraphX has the graph in its memory.
 """
 
 import argparse
@@ -53,7 +54,8 @@ def measured(bench, contender, repeat, command, environment):
     lines = [line for line in done.stdout.splitlines() if "MEASURED {" in line]
     found = [json.loads(line[line.index("{") :]) for line in lines]
     if done.returncode != 0 or len(found) < 2:
-        last = ([l for l in done.stderr.splitlines() if "Exception" in l or "Error" in l] or [""])[0]
+        failed = [line for line in done.stderr.splitlines() if "Error" in line]
+        last = failed[0] if failed else ""
         bench.record("spark", contender=contender, repeat=repeat, error=last, seconds=seconds)
         return {}
     named = {row["name"]: row["seconds"] for row in found}
@@ -87,9 +89,11 @@ def main():
         # Without repeated edges and loops, which the import has left out.
         subprocess.run([CENOTE, "export", graph, "--out", text, "--quiet"], check=True)
     heap = options.memory.replace("GiB", "g").replace("MiB", "m")
-    spark = [Path(options.spark) / "bin/spark-shell", "--master", "local[2]", "--driver-memory", heap]
+    spark = [Path(options.spark) / "bin/spark-shell", "--master", "local[2]"]
+    spark += ["--driver-memory", heap]
     spark += ["--conf", "spark.ui.enabled=false", "-i", ROOT / "experiments/graphx.scala"]
-    settings = {"SPARK_HOME": options.spark, "EDGES": text, "ITERATIONS": str(options.iterations), "PARTS": "4"}
+    settings = {"SPARK_HOME": options.spark, "EDGES": text, "PARTS": "4"}
+    settings |= {"ITERATIONS": str(options.iterations)}
     cenote = [sys.executable, "-c", WORKER, graph, options.memory, options.iterations]
     seconds = {}
     for repeat in range(options.repeats):

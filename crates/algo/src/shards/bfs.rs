@@ -25,7 +25,7 @@ use rayon::prelude::*;
 use super::Part;
 use super::degrees::out_degrees;
 use super::exchange::{Message, filled, from_mirrors, from_owners, sent, to_mirrors, to_owners};
-use super::run::{Input, Program, Step};
+use super::program::{Input, Program, Step};
 use super::state::{Cells, Values, plain_u32};
 use crate::bfs::UNREACHED;
 use crate::report::Result;

@@ -1,8 +1,8 @@
 //! Label propagation on a shard: [`crate::cdlp`], where owners send labels that have changed to
 //! those who have the vertex in their boundary. Labels are numbers of vertices.
 //!
-//! **Trick.** The label of a vertex can change only if that of a neighbour did. A pass over the list
-//! finds that out in a set of changed vertices, which is much smaller than the labels.
+//! **Trick.** The label of a vertex can change only if that of a neighbour did. A pass over the
+//! list finds that out in a set of changed vertices, which is much smaller than the labels.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::Part;
 use super::exchange::{from_owners, quiet, to_mirrors};
-use super::run::{Input, Program, Step};
+use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
 use crate::cdlp::Frequent;
 use crate::neighbourhood::{self, Neighbourhood};

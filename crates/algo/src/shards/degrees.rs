@@ -7,7 +7,7 @@ use cenote_engine::{Direction, Engine, HugeVec, Kernel, List};
 
 use super::Part;
 use super::exchange::{from_mirrors, quiet, to_owners};
-use super::run::{Input, Program, Step};
+use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
 use crate::report::Result;
 

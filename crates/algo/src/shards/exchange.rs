@@ -8,7 +8,7 @@ use cenote_engine::{HugeVec, VertexId};
 use rayon::prelude::*;
 
 use super::Part;
-use super::state::Values;
+use super::state::{Item, Values, items};
 
 const POSITION_BYTES: usize = size_of::<u32>();
 
@@ -28,40 +28,6 @@ pub struct Received<'a> {
     pub positions: Option<&'a [u8]>,
     /// The values.
     pub values: &'a [u8],
-}
-
-/// A type of values.
-pub(super) trait Item: bytemuck::Pod + Send + Sync {
-    fn values(items: Vec<Self>) -> Values;
-}
-
-impl Item for u8 {
-    fn values(items: Vec<u8>) -> Values {
-        Values::U8(items)
-    }
-}
-
-impl Item for u32 {
-    fn values(items: Vec<u32>) -> Values {
-        Values::U32(items)
-    }
-}
-
-impl Item for u64 {
-    fn values(items: Vec<u64>) -> Values {
-        Values::U64(items)
-    }
-}
-
-impl Item for f64 {
-    fn values(items: Vec<f64>) -> Values {
-        Values::F64(items)
-    }
-}
-
-/// The items of bytes.
-pub(super) fn items<T: Item>(bytes: &[u8]) -> impl Iterator<Item = T> {
-    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned)
 }
 
 /// The shorter form of a message with the values at the positions below `len` that are `present`.

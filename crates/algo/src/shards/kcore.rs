@@ -2,10 +2,10 @@
 //!
 //! Each vertex has a bound of its core number, at first its degree. It falls to the largest h such
 //! that h neighbours have a bound of at least h, until none falls any more: then bounds are core
-//! numbers (Montresor, De Pellegrini and Miorandi, "Distributed k-core decomposition", 2013). In the
-//! first superstep owners send degrees to the shards that have the vertex in their boundary, in each
-//! later one the bounds that fell. While many bounds fall, a superstep is one round: what other
-//! shards send saves more work than a superstep costs. Few bounds fall on within the shard.
+//! numbers (Montresor, De Pellegrini and Miorandi, "Distributed k-core decomposition", 2013). In
+//! the first superstep owners send degrees to the shards that have the vertex in their boundary,
+//! in each later one the bounds that fell. While many bounds fall, a superstep is one round: what
+//! other shards send saves more work than a superstep costs. Few bounds fall on within the shard.
 //!
 //! **Trick.** Each own vertex counts the neighbours that support its bound, whose bounds are not
 //! below it. Its list is read again only when these are fewer than the bound. A round has two
@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use super::Part;
 use super::cdlp::{lists_bytes, visit};
 use super::exchange::{filled, from_owners, sent, to_mirrors};
-use super::run::{Input, Program, Step};
+use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
 use crate::neighbourhood::Neighbourhood;
 use crate::report::Result;

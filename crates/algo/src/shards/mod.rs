@@ -7,6 +7,7 @@
 //! superstep, from the reports of all shards, what they are told for the next one.
 //!
 //! - [`Part`], [`ShardRun`], [`ShardAlgorithm`]: a shard, a run on it, what is run
+//! - [`program`]: what an algorithm has to implement
 //! - [`exchange`]: [`Message`], [`Received`]: values of boundary vertices, from and to owners
 //! - [`state`]: arrays of a run, for checkpoints and answers
 //! - [`pagerank`], [`wcc`], [`bfs`], [`sssp`], [`cdlp`], [`kcore`], [`degrees`]: one file each
@@ -21,6 +22,7 @@ mod degrees;
 mod exchange;
 mod kcore;
 mod pagerank;
+mod program;
 mod run;
 mod sssp;
 mod state;
@@ -33,7 +35,8 @@ use cenote_engine::{ActiveSet, Direction, Graph, VertexId};
 use rayon::prelude::*;
 
 pub use exchange::{Message, Received};
-pub use run::{ShardAlgorithm, ShardRun, Step};
+pub use program::Step;
+pub use run::{ShardAlgorithm, ShardRun};
 pub use state::Values;
 
 /// A shard: its graph file, and which of its vertices other shards know.

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use super::Part;
 use super::degrees::out_degrees;
 use super::exchange::{filled, from_mirrors, from_owners, quiet, to_mirrors, to_owners};
-use super::run::{Input, Program, Step};
+use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
 use crate::pagerank::{PREFETCH_ENTRIES, WideSum, from_fixed, load, rank, share, store};
 use crate::pagerank::{gather, to_fixed};
@@ -137,7 +137,7 @@ impl Program for Pull {
         } else {
             let shares = &self.shares;
             from_owners(part, input.inbox, |v, value| store(&shares[v as usize], value));
-            self.iterate(engine, part, input.told(0))?
+            self.iterate(engine, part, input.told_at(0))?
         };
         let messages = match input.is_told(1) {
             true => quiet(part),
@@ -274,7 +274,7 @@ impl Program for Push {
             from_mirrors(part, input.inbox, |_, v, mass: u64| {
                 received[v as usize].fetch_add(mass, Ordering::Relaxed);
             });
-            masses.change = self.update(part, input.told(0));
+            masses.change = self.update(part, input.told_at(0));
         }
         masses.dangling = self.dangling();
         if input.is_told(1) {

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::Part;
 use super::exchange::{filled, from_mirrors, sent, to_owners};
-use super::run::{Input, Program, Step};
+use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
 use crate::report::{AlgoError, Result, check_weights};
 use crate::sssp::{Lengths, OVERFLOW, Sums, UNREACHED, default_delta, visit};
@@ -127,7 +127,7 @@ impl Sssp {
 impl Program for Sssp {
     fn step(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<Step> {
         self.take_candidates(part, input);
-        self.shorten(engine, part, input.told(0))?;
+        self.shorten(engine, part, input.told_at(0))?;
         let sent_of = |v: VertexId| self.sent[v as usize].load(Ordering::Relaxed);
         let messages = to_owners(part, |v| self.distance(v) < sent_of(v), |v| self.distance(v));
         part.for_each_boundary(|v| {

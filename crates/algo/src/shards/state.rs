@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::exchange::items;
 use crate::report::{AlgoError, Result};
 
 /// Values that leave a run, by type.
@@ -43,6 +42,40 @@ impl Values {
             Self::F64(values) => bytemuck::cast_slice(values),
         }
     }
+}
+
+/// A type of values.
+pub(super) trait Item: bytemuck::Pod + Send + Sync {
+    fn values(items: Vec<Self>) -> Values;
+}
+
+impl Item for u8 {
+    fn values(items: Vec<u8>) -> Values {
+        Values::U8(items)
+    }
+}
+
+impl Item for u32 {
+    fn values(items: Vec<u32>) -> Values {
+        Values::U32(items)
+    }
+}
+
+impl Item for u64 {
+    fn values(items: Vec<u64>) -> Values {
+        Values::U64(items)
+    }
+}
+
+impl Item for f64 {
+    fn values(items: Vec<f64>) -> Values {
+        Values::F64(items)
+    }
+}
+
+/// The items of bytes.
+pub(super) fn items<T: Item>(bytes: &[u8]) -> impl Iterator<Item = T> {
+    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned)
 }
 
 /// An array of the state of a run.

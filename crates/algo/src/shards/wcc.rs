@@ -9,8 +9,8 @@
 //! in the largest component. All shards take that of the same vertex, the hub, so an edge between
 //! two shards is skipped at both its ends only if both ends are connected to the hub. Most boundary
 //! vertices are then joined with nothing: neither they nor their labels matter here. Those that are
-//! joined are *attached*. Labels go to owners in even supersteps, and back in odd ones, for attached
-//! vertices alone, and only if the other side does not know an equal or smaller one.
+//! joined are *attached*. Labels go to owners in even supersteps, and back in odd ones, for
+//! attached vertices alone, and only if the other side does not know an equal or smaller one.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -19,7 +19,7 @@ use rayon::prelude::*;
 
 use super::Part;
 use super::exchange::{Message, from_mirrors, from_owners, quiet, sent, to_mirrors, to_owners};
-use super::run::{Input, Program, Step};
+use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
 use crate::report::Result;
 use crate::wcc::{Forest, JoinAll, JoinUntilGiant};

@@ -158,26 +158,8 @@ impl Set {
                 .collect();
         }
         let columns: Vec<_> = runs.iter().map(ShardRun::columns).collect();
-        let column = |at: usize| {
-            let parts = columns.iter().map(|columns| &columns[at].1);
-            parts.fold(None, |all: Option<Values>, part| match (all, part) {
-                (None, part) => Some(part.clone()),
-                (Some(Values::U32(mut a)), Values::U32(b)) => {
-                    a.extend(b);
-                    Some(Values::U32(a))
-                }
-                (Some(Values::U64(mut a)), Values::U64(b)) => {
-                    a.extend(b);
-                    Some(Values::U64(a))
-                }
-                (Some(Values::F64(mut a)), Values::F64(b)) => {
-                    a.extend(b);
-                    Some(Values::F64(a))
-                }
-                _ => panic!("columns of one type"),
-            })
-        };
-        (0..columns[0].len()).map(|at| column(at).unwrap()).collect()
+        let of = |at: usize| columns.iter().map(|columns| columns[at].1.clone()).collect();
+        (0..columns[0].len()).map(|at| joined(of(at))).collect()
     }
 
     fn both(&self) -> Vec<Vec<usize>> {
@@ -268,6 +250,17 @@ impl Set {
     }
 }
 
+/// One column of the parts of all shards.
+fn joined(parts: Vec<Values>) -> Values {
+    let all = parts.into_iter().reduce(|all, part| match (all, part) {
+        (Values::U32(all), Values::U32(part)) => Values::U32([all, part].concat()),
+        (Values::U64(all), Values::U64(part)) => Values::U64([all, part].concat()),
+        (Values::F64(all), Values::F64(part)) => Values::F64([all, part].concat()),
+        _ => panic!("columns of one type"),
+    });
+    all.expect("there is a shard")
+}
+
 fn bytes(positions: &[u32]) -> &[u8] {
     // As they lie in memory.
     let values = positions.iter().flat_map(|at| at.to_ne_bytes()).collect::<Vec<u8>>();
@@ -355,7 +348,7 @@ fn distances_of_shards_are_those_of_bellman_and_ford() {
                 }
                 (any(reports, "sent") || nearest["nearest"] != ALL).then(|| vec![bound])
             });
-            assert_eq!(found, [expected.clone()], "{:?}", set.kind);
+            assert_eq!(found, std::slice::from_ref(&expected), "{:?}", set.kind);
         }
     }
 }

@@ -1,0 +1,51 @@
+//! What an algorithm on a shard is: supersteps, and arrays that they depend on.
+
+use cenote_engine::Engine;
+
+use super::Part;
+use super::exchange::{Message, Received};
+use super::state::{Cells, Values};
+use crate::report::Result;
+
+/// What a superstep is given.
+pub(super) struct Input<'a> {
+    /// Which superstep it is, from 0.
+    pub superstep: u64,
+    pub told: &'a [u64],
+    /// What each shard has sent.
+    pub inbox: &'a [Option<Received<'a>>],
+}
+
+impl Input<'_> {
+    /// What all shards are told, by place.
+    pub fn told_at(&self, at: usize) -> u64 {
+        self.told.get(at).copied().unwrap_or(0)
+    }
+
+    pub fn is_told(&self, at: usize) -> bool {
+        self.told_at(at) != 0
+    }
+}
+
+/// What a superstep yields.
+#[derive(Debug)]
+pub struct Step {
+    /// What is sent to each shard.
+    pub messages: Vec<Option<Message>>,
+    /// What is reported, by name.
+    pub report: Vec<(&'static str, u64)>,
+}
+
+/// The supersteps of an algorithm on a shard.
+pub(super) trait Program: Send + Sync {
+    fn step(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<Step>;
+
+    /// The arrays that the next superstep depends on.
+    fn state(&self) -> Vec<(&'static str, Cells<'_>)>;
+
+    /// Computes what follows from the arrays of the state, which have come from a checkpoint.
+    fn restored(&mut self, _part: &Part) {}
+
+    /// The answer: values of own vertices.
+    fn columns(&self, part: &Part) -> Vec<(&'static str, Values)>;
+}
