@@ -18,15 +18,15 @@ const CALLER_SHARE: u64 = 8;
 /// exchange.
 ///
 /// ```
-/// # use cenote::shards::{OpenShard, ShardAlgorithm, Sharding};
+/// # use cenote::shards::{Manifest, OpenShard, ShardAlgorithm, Sharding};
 /// # use cenote::{Graph, Import};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("path.cenote");
 /// Import::new().edges((0u64..99).map(|v| (v, v + 1))).memory("64MiB").run(&path)?;
 /// let shards = folder.path().join("shards");
-/// let written = Sharding::new(&Graph::open(&path)?, 1).write(&shards)?;
-/// let graph = Graph::open(shards.join(&written.shards[0].file))?;
+/// Sharding::new(&Graph::open(&path)?, 1).write(&shards)?;
+/// let graph = Graph::open(shards.join(&Manifest::read(&shards)?.shards[0].file))?;
 /// let shard = OpenShard::new(&graph, 0, &[0, 100], false)?.connected(vec![Vec::new()]);
 /// let mut run = shard.run(&ShardAlgorithm::Wcc { hub: 0 }, 64 << 20, Some(1), || false)?;
 /// let step = run.step(0, &[], &[])?;
