@@ -132,8 +132,8 @@ pub(super) fn first_of(bytes: &[u8]) -> Result<Option<Name<'_>>, PageFault> {
 }
 
 /// The rank of a string among those that start in a verified page, or that of the first greater one
-/// as the error; `None` if none starts in it or one ends in another. Strings are not copied: those that differ from
-/// the string as early as the one before does are passed over.
+/// as the error; `None` if none starts in it or one ends in another. Strings are not copied: those
+/// that differ from the string as early as the one before does are passed over.
 pub(super) fn find_in(
     bytes: &[u8],
     id: &[u8],
