@@ -25,6 +25,7 @@
 //!
 //! Results are defined so that they do not depend on threads, strategy, queue depth or device.
 
+mod bands;
 pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;

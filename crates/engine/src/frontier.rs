@@ -32,18 +32,24 @@ pub struct FrontierPart {
 impl Frontier {
     /// An empty frontier over `vertices`.
     pub fn new(vertices: usize) -> Result<Self> {
-        Ok(Self {
-            bits: Bitmap::new(vertices)?,
-            list: Some(Vec::new()),
-            count: AtomicU64::new(0),
-            sparse_max: vertices / SPARSE_SHARE + 1,
-        })
+        Self::with_list_max(vertices, vertices / SPARSE_SHARE + 1)
+    }
+
+    /// An empty frontier over `vertices` that keeps a list of up to `list_max` of them, for less
+    /// memory than [`Frontier::new`] takes.
+    pub fn with_list_max(vertices: usize, list_max: usize) -> Result<Self> {
+        let (bits, count) = (Bitmap::new(vertices)?, AtomicU64::new(0));
+        Ok(Self { bits, list: Some(Vec::new()), count, sparse_max: list_max })
     }
 
     /// The most bytes of a frontier over `vertices` that `workers` threads fill.
     pub fn bytes_for(vertices: usize, workers: usize) -> u64 {
-        let list_bytes = (vertices / SPARSE_SHARE + 1) as u64 * 4;
-        Bitmap::bytes_for(vertices) + list_bytes * (workers as u64 + 1)
+        Self::bytes_with_list_max(vertices, workers, vertices / SPARSE_SHARE + 1)
+    }
+
+    /// The most bytes of a frontier of [`Frontier::with_list_max`].
+    pub fn bytes_with_list_max(vertices: usize, workers: usize, list_max: usize) -> u64 {
+        Bitmap::bytes_for(vertices) + 4 * list_max as u64 * (workers as u64 + 1)
     }
 
     /// How many vertices are in it.

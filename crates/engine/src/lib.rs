@@ -12,7 +12,8 @@
 //!   [`Engine::visit_weighted_pages`]), of hub neighbours ([`Engine::visit_hub_neighbours`]), and
 //!   without steps ([`Engine::visit_asynchronously`])
 //! - [`Lookup`]: single lists, for serial work ([`Engine::lookup`])
-//! - [`StateFile`], [`Blocks`], [`StateArray`]: vertex state that does not fit in memory
+//! - [`StateFile`], [`Blocks`], [`Messages`], [`StateArray`]: vertex state that does not fit in
+//!   memory
 //! - [`EngineConfig`], [`MemoryPlan`], [`StepRecord`]: configuration, budget, what each step read
 //!
 //! # An algorithm of your own
@@ -58,8 +59,8 @@ mod workers;
 pub use assembled::Assembled;
 pub use asynchronous::{AsynchronousConfig, SPLIT_THRESHOLD};
 pub use bands::{
-    BlockRef, BlockWriter, Blocks, STATE_ALIGN_BYTES, SealedState, StateArray, StateFile,
-    StateTotals,
+    BlockRef, BlockWriter, Blocks, Messages, STATE_ALIGN_BYTES, SealedState, Sender, StateArray,
+    StateFile, StateTotals,
 };
 pub use bitmap::Bitmap;
 pub use cenote_device::memory::prefetch;

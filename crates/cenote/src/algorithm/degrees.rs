@@ -78,4 +78,7 @@ impl Algorithm for Degrees {
             Column::count("in_degree", |v| Some(found.in_degree(v))),
         ]
     }
+    fn release(found: &degrees::Degrees) {
+        found.release();
+    }
 }

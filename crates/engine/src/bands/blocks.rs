@@ -60,6 +60,8 @@ pub struct Blocks<'e> {
     block_bytes: usize,
     /// By the number of the worker thread.
     lanes: Vec<Mutex<Option<Lane>>>,
+    /// Places of extents that are not needed any more.
+    free: Mutex<Vec<u64>>,
 }
 
 impl<'e> Blocks<'e> {
@@ -68,7 +70,7 @@ impl<'e> Blocks<'e> {
     pub fn new(engine: &'e Engine, file: &'e StateFile, slots: usize, block_bytes: usize) -> Self {
         assert!(block_bytes.is_multiple_of(ALIGN) && block_bytes > 0, "blocks are aligned");
         let lanes = (0..engine.config().threads).map(|_| Mutex::default()).collect();
-        Self { engine, file, slots, block_bytes, lanes }
+        Self { engine, file, slots, block_bytes, lanes, free: Mutex::default() }
     }
 
     /// Bytes of memory of all workers.
@@ -95,6 +97,19 @@ impl<'e> Blocks<'e> {
     fn slot_of_thread(&self) -> &Mutex<Option<Lane>> {
         let worker = rayon::current_thread_index().expect("blocks belong to worker threads");
         &self.lanes[worker]
+    }
+
+    /// Allows that blocks are written over.
+    pub fn recycle(&self, refs: &[BlockRef]) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.extend(refs.iter().map(|extent| extent.offset));
+    }
+
+    /// The place of an extent.
+    fn reserve(&self) -> u64 {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let bytes = u64::from(EXTENT_BLOCKS) * self.block_bytes as u64;
+        free.unwrap_or_else(|| self.file.reserve(bytes))
     }
 
     /// A writer for the calling worker thread.
@@ -290,7 +305,7 @@ impl BlockWriter<'_> {
     fn place(&mut self, slot: usize, len: usize) -> u64 {
         let block_bytes = self.blocks.block_bytes as u64;
         let at = *self.extents[slot].get_or_insert_with(|| {
-            let offset = self.blocks.file.reserve(u64::from(EXTENT_BLOCKS) * block_bytes);
+            let offset = self.blocks.reserve();
             self.written.push((slot, BlockRef { offset, blocks: 0, last_bytes: 0 }));
             self.written.len() - 1
         });

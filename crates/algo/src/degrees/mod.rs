@@ -8,13 +8,17 @@
 //! **Trick.** A graph file has the degrees in pages of their own, a few per cent of its bytes; they
 //! are read in place of the lists where they are up to date. Only the in-degrees of a directed
 //! graph without in-edges take a pass over the out-lists.
+//!
+//! With less memory, the degrees lie in a file: [`bands`].
+
+mod bands;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, VertexId,
-    for_each_list,
+    ActiveSet, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, StateArray,
+    VertexId, for_each_list,
 };
 use rayon::prelude::*;
 
@@ -31,8 +35,8 @@ const SUM_CHUNK: usize = 1 << 16;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Degrees {
-    out: HugeVec<u64>,
-    inward: Option<HugeVec<u64>>,
+    out: StateArray<u64>,
+    inward: Option<StateArray<u64>>,
     ids: Ranks,
     /// Entries of all lists: edges on a directed graph, twice the edges on an undirected one, where
     /// a self-loop counts once.
@@ -51,7 +55,7 @@ impl Degrees {
 
     /// The number of edges that lead to `v`; as [`Degrees::out_degree`] on an undirected graph.
     pub fn in_degree(&self, v: VertexId) -> u64 {
-        self.in_degrees().unwrap_or(&self.out)[v as usize]
+        self.inward.as_ref().unwrap_or(&self.out)[v as usize]
     }
 
     /// All edges at `v`: on a directed graph the sum of both degrees.
@@ -70,6 +74,13 @@ impl Degrees {
     /// The in-degrees of all vertices; `None` for an undirected graph.
     pub fn in_degrees(&self) -> Option<&[u64]> {
         self.inward.as_deref()
+    }
+
+    /// Gives the memory of degrees in a state file back, until they are used again.
+    pub fn release(&self) {
+        self.out.release();
+        self.inward.iter().for_each(StateArray::release);
+        self.ids.release();
     }
 
     /// The `count` vertices of highest degree, highest first; ties in the order of ids.
@@ -101,7 +112,10 @@ pub fn needs(graph: &Graph, _: &EngineConfig) -> Needs {
 
 /// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
-    let plan = Engine::plan(graph, config, &needs(graph, config))?;
+    let plan = match Engine::plan(graph, config, &needs(graph, config)) {
+        Ok(plan) => plan,
+        Err(refused) => return Ok(bands::choose(graph, config, refused)?.estimate(graph)),
+    };
     let degrees: u64 = stored(graph).iter().map(|&direction| graph.degree_pages(direction)).sum();
     let (lists, because) = match counts(graph) {
         true => {
@@ -119,6 +133,10 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
 /// Any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Degrees> {
     let needs = needs(graph, &config);
+    if let Err(refused) = Engine::plan(graph, &config, &needs) {
+        let plan = bands::choose(graph, &config, refused)?;
+        return bands::run(graph, config, &plan);
+    }
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
         let out = read(graph, Direction::Out)?;
@@ -137,6 +155,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Degrees> {
         for &direction in stored(graph) {
             run.stats.bytes_read += graph.degree_pages(direction) * graph.page_bytes() as u64;
         }
+        let (out, inward) = (out.into(), inward.map(StateArray::from));
         Ok(Degrees { out, inward, ids: Ranks::load(graph)?, entries, isolated, run })
     })
 }

@@ -1,6 +1,8 @@
 //! Runs whose vertex state does not fit in memory: the answers of a run in memory to the last bit,
 //! the bytes of the estimate, and nothing left behind.
 
+mod degrees;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,6 +58,42 @@ fn graphs() -> Vec<Plain> {
     ]
 }
 
+/// Budgets that are too small for a run in memory: by one byte, half way, and the least.
+fn budgets(folder: &Path, threads: usize, run: &dyn Fn(EngineConfig) -> AlgoError) -> [u64; 3] {
+    let needed = |config: EngineConfig| match run(config.memory_bytes(1)) {
+        AlgoError::Engine(EngineError::Budget { needed, .. }) => needed,
+        error => panic!("{error}"),
+    };
+    let all = needed(EngineConfig::with_memory(1).threads(threads));
+    let least = needed(config(folder, 1, threads));
+    assert!(least < all, "{least} of {all}");
+    [all - 1, least.midpoint(all), least]
+}
+
+/// A graph with edges added and vertices deleted, partly in the log.
+fn updated(graph: &Plain) -> Arc<Graph> {
+    let store = Store::open(Arc::clone(graph.stored().device())).unwrap();
+    let mut random = Random(9);
+    let mut end = || random.below(100_000);
+    let mut changes: Vec<Change> =
+        (0..2_000).map(|_| Change { op: Op::Add, source: end(), target: end() }).collect();
+    let gone = (0..50).map(|i| 110_000 + 7 * i);
+    changes.extend(gone.map(|v| Change { op: Op::DeleteVertex, source: v, target: v }));
+    store.update(&Batch { changes, ..Batch::default() }).unwrap();
+    let more = (0..500).map(|_| Change { op: Op::Add, source: end(), target: end() });
+    store.commit(&Batch { changes: more.collect(), ..Batch::default() }).unwrap();
+    let stored = Arc::new(store.graph(|_| cenote_store::LookupConfig::default()).unwrap());
+    assert!(stored.deleted().len() == 50 && stored.has_logged());
+    stored
+}
+
+/// Orders and codecs other than the usual ones.
+const ORDERS: [(Order, Codec); 3] = [
+    (Order::Degree, Codec::Raw),
+    (Order::Random { seed: 5 }, Codec::Packed),
+    (Order::Bfs, Codec::Packed),
+];
+
 fn bits(ranks: &[f64]) -> Vec<u64> {
     ranks.iter().map(|rank| rank.to_bits()).collect()
 }
@@ -65,7 +103,7 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 fn assert_close(case: &str, what: &str, planned: u64, found: u64) {
-    let ratio = planned as f64 / found as f64;
+    let ratio = (planned as f64 + 1e4) / (found as f64 + 1e4);
     assert!((0.85..1.15).contains(&ratio), "{case}: {planned} {what} planned, {found} found");
 }
 
@@ -211,11 +249,7 @@ fn answers_in_bands_do_not_depend_on_order_and_codec() {
     let folder = folder();
     let graphs = graphs();
     for graph in [&graphs[0], &graphs[1], &graphs[4]] {
-        for (order, codec) in [
-            (Order::Degree, Codec::Raw),
-            (Order::Random { seed: 5 }, Codec::Packed),
-            (Order::Bfs, Codec::Packed),
-        ] {
+        for (order, codec) in ORDERS {
             let stored = orders::stored(graph, order, codec, None);
             let case = format!("order {order:?}, {}", graph.name);
             let ranks = PageRankConfig::default().iterations(3);
@@ -238,18 +272,7 @@ fn updates_and_deleted_vertices_are_in_the_answers_of_bands() {
     let folder = folder();
     let graphs = graphs();
     for graph in [&graphs[0], &graphs[1], &graphs[4], &graphs[8]] {
-        let store = Store::open(Arc::clone(graph.stored().device())).unwrap();
-        let mut random = Random(9);
-        let mut end = || random.below(100_000);
-        let mut changes: Vec<Change> =
-            (0..2_000).map(|_| Change { op: Op::Add, source: end(), target: end() }).collect();
-        let gone = (0..50).map(|i| 110_000 + 7 * i);
-        changes.extend(gone.map(|v| Change { op: Op::DeleteVertex, source: v, target: v }));
-        store.update(&Batch { changes, ..Batch::default() }).unwrap();
-        let more = (0..500).map(|_| Change { op: Op::Add, source: end(), target: end() });
-        store.commit(&Batch { changes: more.collect(), ..Batch::default() }).unwrap();
-        let stored = Arc::new(store.graph(|_| cenote_store::LookupConfig::default()).unwrap());
-        assert!(stored.deleted().len() == 50 && stored.has_logged());
+        let stored = updated(graph);
         let case = format!("updated, {}", graph.name);
         let ranks = PageRankConfig::default().iterations(2);
         let plenty = config(folder.path(), PLENTY, 2);
