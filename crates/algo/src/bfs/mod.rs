@@ -17,12 +17,15 @@
 //! A search of many small levels also ends in memory ([`csr`]), or, if the lists do not fit, runs
 //! without a barrier per level ([`asynchronous`]).
 //!
+//! With less memory, levels lie in a file: [`bands`].
+//!
 //! - [`search`]: the search, step after step; [`step`], [`hub_neighbours`]: one step
 //! - [`unvisited`], [`csr`]: the residual graph in memory, after a bottom-up step and as a whole
 //! - [`asynchronous`]: without a barrier per level
 //! - [`verify`](mod@verify): a plain serial verifier
 
 mod asynchronous;
+mod bands;
 mod csr;
 mod hub_neighbours;
 mod search;
@@ -33,8 +36,8 @@ mod verify;
 use std::sync::Arc;
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, Strategy, VertexId,
-    setters,
+    Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, StateArray, Strategy,
+    VertexId, setters,
 };
 
 use crate::csr::is_worth_room;
@@ -79,7 +82,7 @@ pub struct Bfs {
     pub sources: Vec<VertexId>,
     /// Whether all targets were reached; further levels were then not searched.
     pub ended_early: bool,
-    levels: HugeVec<u32>,
+    levels: StateArray<u32>,
     parents: Option<HugeVec<VertexId>>,
     /// Vertices reached, including the sources.
     pub reached: u64,
@@ -122,6 +125,11 @@ impl Bfs {
         }
         path.reverse();
         self.has_parents().then_some(path)
+    }
+
+    /// Gives the memory of levels in a state file back, until they are used again.
+    pub fn release(&self) {
+        self.levels.release();
     }
 
     /// Whether parents were found.
@@ -178,6 +186,10 @@ fn with_room(graph: &Graph, mut config: EngineConfig, needs: &Needs) -> Result<E
 /// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Result<Estimate> {
     let needs = needs(graph, config, bfs);
+    if let Err(refused) = Engine::plan(graph, config, &needs) {
+        let plan = bands::choose(graph, config, bfs, refused)?;
+        return Ok(bands::estimate(plan, graph, config, bfs));
+    }
     let config = &with_room(graph, config.clone(), &needs)?;
     let plan = Engine::plan(graph, config, &needs)?;
     let all = pages(graph, Direction::Out);
@@ -220,6 +232,10 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, bfs: &BfsConfig) -> Result<
     check_vertices(graph, "--target", &bfs.targets)?;
     sort_by_id(graph, &mut sources)?;
     let needs = needs(graph, &config, bfs);
+    if let Err(refused) = Engine::plan(graph, &config, &needs) {
+        let plan = bands::choose(graph, &config, bfs, refused)?;
+        return bands::run(graph, config, (sources, bfs), &plan);
+    }
     let config = with_room(graph, config, &needs)?;
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {

@@ -419,7 +419,7 @@ impl<'e> Search<'e> {
         Ok(Bfs {
             ended_early: self.goal.is_reached(&self.levels),
             sources: self.sources,
-            levels: self.levels.into_plain(),
+            levels: self.levels.into_plain().into(),
             parents: self.parents.map(|parents| parents.finish(graph)).transpose()?,
             reached: self.reached,
             depth: self.level,

@@ -95,6 +95,10 @@ impl Algorithm for Bfs {
         columns
     }
 
+    fn release(bfs: &bfs::Bfs) {
+        bfs.release();
+    }
+
     fn inputs(&self) -> Vec<PathBuf> {
         self.ends.files()
     }

@@ -2,6 +2,7 @@
 //! the bytes of the estimate, and nothing left behind.
 
 mod degrees;
+mod searches;
 
 use std::path::Path;
 use std::sync::Arc;

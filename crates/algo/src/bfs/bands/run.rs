@@ -1,0 +1,195 @@
+//! The steps of a search in bands.
+
+use std::sync::Arc;
+
+use cenote_engine::{
+    ActiveSet, Bitmap, Blocks, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph,
+    VertexId,
+};
+
+use super::super::{Bfs, BfsConfig, asks_hub_neighbours};
+use super::kernels::{BottomUp, BottomUpHubNeighbours, TopDown};
+use super::log::{Log, write_levels};
+use super::plan::list_max;
+use crate::bands::BandPlan;
+use crate::report::{Result, Run, pages};
+
+/// A bottom-up step is tried only if the frontier has at least one page in so many: counting the
+/// pages of unvisited vertices looks at every page.
+const BOTTOM_UP_PART: u64 = 16;
+
+/// Hub neighbours are tried under the same conditions as in memory.
+const HUB_NEIGHBOURS_TIMES: u64 = 2;
+const HUB_NEIGHBOURS_PART: u64 = 4;
+
+/// Runs the search from these sources, in the order of their ids.
+pub(in super::super) fn run(
+    graph: &Arc<Graph>,
+    config: EngineConfig,
+    (sources, bfs): (Vec<VertexId>, &BfsConfig),
+    plan: &BandPlan,
+) -> Result<Bfs> {
+    let engine = Engine::new(Arc::clone(graph), config, &plan.needs)?;
+    engine.install(|| {
+        let layout = &plan.layout;
+        let file = engine.state_file(layout.buffer_bytes)?;
+        let blocks = Blocks::new(&engine, &file, layout.bands, layout.block_bytes);
+        let mut search = Search::new(&engine, Log::new(layout, &blocks), bfs)?;
+        search.run(&sources)?;
+        let (depth, reached, ended_early) = (search.level, search.reached, search.is_done(bfs));
+        // The sets are not needed any more.
+        let refs = search.finish()?;
+        let place = engine.step("levels", || write_levels(layout, (&file, &blocks), &refs))?;
+        drop(blocks);
+        let levels = file.seal().array(place, layout.vertices)?;
+        let run = Run { bands: Some(plan.report.clone()), ..Run::of(&engine) };
+        Ok(Bfs { sources, ended_early, levels, parents: None, reached, depth, run })
+    })
+}
+
+/// The state of a search between steps.
+struct Search<'a> {
+    engine: &'a Engine,
+    bfs: &'a BfsConfig,
+    log: Log<'a>,
+    visited: Bitmap,
+    frontier: Frontier,
+    next: Frontier,
+    /// Vertices that a step need not read beyond their hub neighbours.
+    settled: Option<Bitmap>,
+    level: u32,
+    reached: u64,
+}
+
+impl<'a> Search<'a> {
+    fn new(engine: &'a Engine, log: Log<'a>, bfs: &'a BfsConfig) -> Result<Self> {
+        let n = engine.graph().vertices();
+        let settled = asks_hub_neighbours(engine.graph(), engine.config().strategy, bfs);
+        Ok(Self {
+            engine,
+            bfs,
+            log,
+            visited: Bitmap::new(n)?,
+            frontier: Frontier::with_list_max(n, list_max(n))?,
+            next: Frontier::with_list_max(n, list_max(n))?,
+            settled: if settled { Some(Bitmap::new(n)?) } else { None },
+            level: 0,
+            reached: 0,
+        })
+    }
+
+    /// Whether there were targets and all of them are reached.
+    fn is_done(&self, bfs: &BfsConfig) -> bool {
+        !bfs.targets.is_empty() && bfs.targets.iter().all(|&v| self.visited.contains(v))
+    }
+
+    fn run(&mut self, sources: &[VertexId]) -> Result<()> {
+        self.next.set(sources);
+        sources.iter().for_each(|&source| _ = self.visited.insert(source));
+        self.advance()?;
+        while !self.frontier.is_empty() && !self.is_done(self.bfs) {
+            self.level += 1;
+            self.step()?;
+            self.advance()?;
+        }
+        // The last step found nothing.
+        self.level -= u32::from(self.level > 0 && self.frontier.is_empty());
+        Ok(())
+    }
+
+    /// Takes the next frontier, and logs it.
+    fn advance(&mut self) -> Result<()> {
+        self.reached += self.next.count();
+        match self.next.list() {
+            Some(list) => list.iter().try_for_each(|&v| self.log.push(v, self.level))?,
+            None => self.next.bits().iter().try_for_each(|v| self.log.push(v, self.level))?,
+        }
+        self.frontier.clear();
+        std::mem::swap(&mut self.frontier, &mut self.next);
+        Ok(())
+    }
+
+    /// Finds the next frontier, by whatever reads least.
+    fn step(&mut self) -> Result<()> {
+        let frontier_pages =
+            self.engine.active_pages(Direction::Out, &ActiveSet::In(&self.frontier));
+        let all_pages = pages(self.engine.graph(), Direction::Out);
+        let hubs = self.engine.graph().hub_neighbours().filter(|_| self.settled.is_some());
+        let least = hubs
+            .map(|hubs| (HUB_NEIGHBOURS_TIMES * hubs.pages()).max(all_pages / HUB_NEIGHBOURS_PART));
+        let parts = match self.settled.take() {
+            Some(settled) if least.is_some_and(|least| frontier_pages >= least) => {
+                self.by_hub_neighbours(settled, frontier_pages)?
+            }
+            settled => {
+                self.settled = settled;
+                self.by_lists(frontier_pages, all_pages)?
+            }
+        };
+        self.next.seal(parts);
+        // Of a top-down step they are visited already.
+        match self.next.list() {
+            Some(list) => list.iter().for_each(|&v| _ = self.visited.insert(v)),
+            None => self.visited.merge(self.next.bits()),
+        }
+        Ok(())
+    }
+
+    fn by_lists(&mut self, frontier_pages: u64, all_pages: u64) -> Result<Vec<FrontierPart>> {
+        let unvisited = ActiveSet::NotIn(&self.visited);
+        let may_be_bottom_up = self.engine.graph().adjacency(Direction::In).is_some()
+            && frontier_pages * BOTTOM_UP_PART >= all_pages
+            && frontier_pages > 1;
+        match may_be_bottom_up
+            && self.engine.active_pages(Direction::In, &unvisited) <= frontier_pages
+        {
+            true => self.bottom_up(unvisited),
+            false => self.top_down(),
+        }
+    }
+
+    fn top_down(&self) -> Result<Vec<FrontierPart>> {
+        let kernel = TopDown { visited: &self.visited, next: &self.next };
+        let label = format!("level {} top-down", self.level);
+        Ok(self.engine.visit(label, Direction::Out, ActiveSet::In(&self.frontier), &kernel)?)
+    }
+
+    fn bottom_up(&self, active: ActiveSet<'_>) -> Result<Vec<FrontierPart>> {
+        let kernel = BottomUp { frontier: &self.frontier, next: &self.next };
+        let label = format!("level {} bottom-up", self.level);
+        Ok(self.engine.visit(label, Direction::In, active, &kernel)?)
+    }
+
+    /// One step over hub neighbours, and then over whichever has fewer pages: the lists of the
+    /// vertices that stay unsettled, or those of the frontier.
+    fn by_hub_neighbours(
+        &mut self,
+        mut settled: Bitmap,
+        frontier_pages: u64,
+    ) -> Result<Vec<FrontierPart>> {
+        settled.clear();
+        settled.merge(&self.visited);
+        let kernel = BottomUpHubNeighbours {
+            visited: &self.visited,
+            frontier: &self.frontier,
+            next: &self.next,
+            settled: &settled,
+        };
+        let label = format!("level {} by hub neighbours", self.level);
+        let mut parts = self.engine.visit_hub_neighbours(label, &kernel)?;
+        let open = ActiveSet::NotIn(&settled);
+        if self.engine.active_pages(Direction::In, &open) <= frontier_pages {
+            parts.extend(self.bottom_up(open)?);
+        } else {
+            self.visited.merge(self.next.bits());
+            parts.extend(self.top_down()?);
+        }
+        self.settled = Some(settled);
+        Ok(parts)
+    }
+
+    /// The blocks of the log, by band.
+    fn finish(self) -> Result<Vec<Vec<cenote_engine::BlockRef>>> {
+        self.log.finish()
+    }
+}

@@ -1,0 +1,91 @@
+//! Searches in bands.
+
+use std::sync::Arc;
+
+use cenote_algo::bfs::{self, Bfs, BfsConfig};
+use cenote_engine::{EngineConfig, Graph};
+use cenote_store::HubNeighboursChoice;
+
+use super::{ORDERS, PLENTY, assert_close, budgets, config, folder, graphs, is_empty, updated};
+use crate::orders;
+
+fn check_bfs(
+    case: &str,
+    graph: &Arc<Graph>,
+    config: &EngineConfig,
+    search: &BfsConfig,
+    expected: &Bfs,
+) {
+    let estimate = bfs::estimate(graph, config, search).unwrap();
+    let found = bfs::run(graph, config.clone(), search).unwrap();
+    let bands = found.run.bands.clone().expect(case);
+    println!("{case}: {bands:?}, {:?}", found.run.stats);
+    assert!(expected.levels() == found.levels(), "{case}");
+    let counts = |bfs: &Bfs| (bfs.sources.clone(), bfs.reached, bfs.depth, bfs.ended_early);
+    assert_eq!(counts(expected), counts(&found), "{case}");
+    found.release();
+    bfs::verify(graph, &found).unwrap();
+    let stats = found.run.stats;
+    let range = estimate.bytes_read_at_least..=estimate.bytes_read_at_most.max(1 << 20);
+    assert!(range.contains(&stats.bytes_read), "{case}: {estimate:#?} {stats:?}");
+    if found.reached as usize == graph.vertices() && found.depth < 1000 {
+        let state = estimate.bands.unwrap();
+        assert_close(case, "bytes of state read", state.state_bytes_read, stats.state_bytes_read);
+        assert_close(case, "bytes written", estimate.bytes_written, stats.bytes_written);
+    }
+    assert!(found.run.memory.total_bytes() <= config.memory_bytes);
+}
+
+/// Compares searches with several budgets with those in memory.
+fn check_bfs_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
+    let folder = folder();
+    let n = graph.vertices() as u32;
+    let searches = [
+        BfsConfig::default(),
+        BfsConfig::default().sources(vec![17, n - 1, 40_000, 17]),
+        BfsConfig::from(5).targets(vec![7, 6]),
+    ];
+    for (i, search) in searches.iter().enumerate() {
+        let expected = bfs::run(graph, config(folder.path(), PLENTY, 2), search).unwrap();
+        assert!(expected.run.bands.is_none());
+        for &threads in threads {
+            let refused = |config| bfs::run(graph, config, search).unwrap_err();
+            for memory_bytes in budgets(folder.path(), threads, &refused) {
+                let case = format!("{case}, {i}, {threads} threads, {memory_bytes}");
+                let config = config(folder.path(), memory_bytes, threads);
+                check_bfs(&case, graph, &config, search, &expected);
+            }
+        }
+    }
+    assert!(is_empty(folder.path()));
+}
+
+#[test]
+fn levels_in_bands_are_those_in_memory() {
+    for graph in graphs() {
+        let started = std::time::Instant::now();
+        check_bfs_budgets(graph.name, &graph.stored(), &[2]);
+        eprintln!("{} {:?}", graph.name, started.elapsed());
+    }
+}
+
+#[test]
+fn levels_in_bands_use_hub_neighbours() {
+    let graphs = graphs();
+    for graph in [&graphs[0], &graphs[1], &graphs[8]] {
+        let stored = graph.stored_with_hub_neighbours(HubNeighboursChoice::Yes);
+        check_bfs_budgets(&format!("{}, with hubs", graph.name), &stored, &[1, 2, 4]);
+    }
+}
+
+#[test]
+fn levels_in_bands_do_not_depend_on_order_and_codec() {
+    let graphs = graphs();
+    for graph in [&graphs[0], &graphs[1], &graphs[8]] {
+        for (order, codec) in ORDERS {
+            let stored = orders::stored(graph, order, codec, None);
+            check_bfs_budgets(&format!("order {order:?}, {}", graph.name), &stored, &[2]);
+        }
+        check_bfs_budgets(&format!("updated, {}", graph.name), &updated(graph), &[2]);
+    }
+}
