@@ -81,7 +81,7 @@ pub trait Kernel: Sync {
         true
     }
 
-    /// Called by each worker, on its thread, when its part of a visit without weights is over.
+    /// Called by each worker, on its thread, when its part of a visit by steps is over.
     fn end(&self, _local: &mut Self::Local) {}
 
     /// Whether the visit can end early. Called between pages.

@@ -21,9 +21,12 @@
 //! A search of many small steps, as on a grid or a road network, goes on in memory, if all lists
 //! fit ([`in_memory`]), or else page by page without steps ([`asynchronous`]).
 //!
+//! With less memory, distances lie in a file, in bands of vertices: [`bands`].
+//!
 //! Steps: [`relax`], [`parents`].
 
 mod asynchronous;
+mod bands;
 mod in_memory;
 mod length;
 mod parents;
@@ -34,8 +37,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, Strategy,
-    VertexId, Weight, setters, weighted_bytes_for, weighted_pages_bytes_for,
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs,
+    StateArray, Strategy, VertexId, Weight, setters, weighted_bytes_for, weighted_pages_bytes_for,
 };
 use rayon::prelude::*;
 
@@ -107,7 +110,7 @@ pub struct Sssp {
     /// The largest distance and its vertex, of several the one with the smallest id.
     pub farthest: (VertexId, Distance),
     lengths: Lengths,
-    distances: HugeVec<u64>,
+    distances: StateArray<u64>,
     parents: Option<HugeVec<VertexId>>,
     /// The largest distance of interest.
     bound: u64,
@@ -167,9 +170,40 @@ impl Sssp {
         }
     }
 
+    /// Gives the memory of distances in a state file back, until they are used again.
+    pub fn release(&self) {
+        self.distances.release();
+    }
+
     fn length(&self, v: VertexId) -> u64 {
         self.distances[v as usize]
     }
+
+    /// A result of buckets, vertices reached and the farthest vertex; of lengths, bound and delta.
+    fn with(
+        sources: Vec<VertexId>,
+        (buckets, reached, farthest): (u64, u64, (VertexId, u64)),
+        (lengths, bound, delta): (Lengths, u64, f64),
+        distances: StateArray<u64>,
+        parents: Option<HugeVec<VertexId>>,
+        run: Run,
+    ) -> Self {
+        let farthest = (farthest.0, distance(lengths, farthest.1));
+        Self { sources, delta, buckets, reached, farthest, lengths, distances, parents, bound, run }
+    }
+}
+
+/// Refuses distances that do not fit.
+fn overflow(lengths: Lengths, largest: u64) -> Result<()> {
+    if largest != OVERFLOW {
+        return Ok(());
+    }
+    let largest = if lengths == Lengths::Integers { "2^64 - 3" } else { "f64" };
+    Err(AlgoError::Parameter {
+        parameter: "the distance of a vertex",
+        given: format!("beyond {largest}"),
+        expected: "use smaller weights, or import them as f64".into(),
+    })
 }
 
 fn distance(lengths: Lengths, length: u64) -> Distance {
@@ -242,7 +276,12 @@ fn with_weights(graph: &Graph, config: EngineConfig) -> EngineConfig {
 /// As [`run`].
 pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<Estimate> {
     check(graph, sssp)?;
-    let config = &with_room(graph, with_weights(graph, config.clone()), sssp)?;
+    let weighted = with_weights(graph, config.clone());
+    if let Err(refused) = Engine::plan(graph, &weighted, &needs(graph, &weighted, sssp)?) {
+        let plan = bands::choose(graph, &weighted, sssp, refused)?;
+        return Ok(bands::estimate(plan, graph));
+    }
+    let config = &with_room(graph, weighted, sssp)?;
     let needs = needs(graph, config, sssp)?;
     let plan = Engine::plan(graph, config, &needs)?;
     let column = graph.weights(Direction::Out).map_or(0, |column| column.pages());
@@ -351,7 +390,12 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, sssp: &SsspConfig) -> Resul
     }
     check_vertices(graph, "--source", &sources)?;
     sort_by_id(graph, &mut sources)?;
-    let config = with_room(graph, with_weights(graph, config), sssp)?;
+    let config = with_weights(graph, config);
+    if let Err(refused) = Engine::plan(graph, &config, &needs(graph, &config, sssp)?) {
+        let plan = bands::choose(graph, &config, sssp, refused)?;
+        return bands::run(graph, config, (sources, sssp), &plan);
+    }
+    let config = with_room(graph, config, sssp)?;
     let needs = needs(graph, &config, sssp)?;
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
@@ -519,27 +563,12 @@ impl<'e> Search<'e> {
                 farthest = (v, length);
             }
         })?;
-        if farthest.1 == OVERFLOW {
-            let largest = if self.lengths == Lengths::Integers { "2^64 - 3" } else { "f64" };
-            return Err(AlgoError::Parameter {
-                parameter: "the distance of a vertex",
-                given: format!("beyond {largest}"),
-                expected: "use smaller weights, or import them as f64".into(),
-            });
-        }
+        overflow(self.lengths, farthest.1)?;
         let parents = if with_parents { Some(self.parents()?) } else { None };
-        Ok(Sssp {
-            delta: self.delta,
-            buckets: self.buckets,
-            reached,
-            farthest: (farthest.0, distance(self.lengths, farthest.1)),
-            lengths: self.lengths,
-            parents,
-            bound,
-            run: Run::of(self.engine),
-            sources: self.sources,
-            distances: self.distances.into_plain(),
-        })
+        let found = (self.buckets, reached, farthest);
+        let parts = (self.lengths, bound, self.delta);
+        let distances = self.distances.into_plain().into();
+        Ok(Sssp::with(self.sources, found, parts, distances, parents, Run::of(self.engine)))
     }
 
     fn parents(&mut self) -> Result<HugeVec<VertexId>> {

@@ -78,8 +78,8 @@ impl Sums for Shorter<'_> {
         FrontierPart::default()
     }
 
-    fn distances(&self) -> &[AtomicU64] {
-        self.found.distances
+    fn distance(&self, v: VertexId) -> u64 {
+        distance(self.found, v)
     }
 
     fn lengths(&self) -> Lengths {
@@ -113,8 +113,8 @@ impl Sums for Tied<'_> {
         FrontierPart::default()
     }
 
-    fn distances(&self) -> &[AtomicU64] {
-        self.found.distances
+    fn distance(&self, v: VertexId) -> u64 {
+        distance(self.found, v)
     }
 
     fn lengths(&self) -> Lengths {

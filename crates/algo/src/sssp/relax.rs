@@ -31,10 +31,14 @@ pub trait Sums: Sync {
 
     fn local(&self) -> Self::Local;
 
-    fn distances(&self) -> &[AtomicU64];
+    /// The distance of an active vertex.
+    fn distance(&self, v: VertexId) -> u64;
 
     /// How lengths are added, for edges without weight.
     fn lengths(&self) -> Lengths;
+
+    /// Called by each worker, on its thread, when its part is over.
+    fn end(&self, _: &mut Self::Local) {}
 
     /// Processes a path of length `sum` to `target` over `source`, which is at `before`.
     fn path(
@@ -58,7 +62,7 @@ impl<S: Sums> Kernel for Each<'_, S> {
     }
 
     fn list(&self, local: &mut S::Local, list: &List<'_>) {
-        let before = self.0.distances()[list.vertex as usize].load(Ordering::Relaxed);
+        let before = self.0.distance(list.vertex);
         let sum = match self.0.lengths() {
             Lengths::Floats => add_float(before, 1.0),
             Lengths::Integers => add_integer(before, 1),
@@ -68,8 +72,12 @@ impl<S: Sums> Kernel for Each<'_, S> {
         }
     }
 
+    fn end(&self, local: &mut S::Local) {
+        self.0.end(local);
+    }
+
     fn weighted_list(&self, local: &mut S::Local, list: &List<'_>, weights: Weights<'_>) {
-        let before = self.0.distances()[list.vertex as usize].load(Ordering::Relaxed);
+        let before = self.0.distance(list.vertex);
         for_each_sum(before, weights, |i, sum| {
             self.0.path(local, list.vertex, before, list.targets[i], sum);
         });
@@ -96,8 +104,9 @@ impl Sums for Relax<'_> {
         FrontierPart::default()
     }
 
-    fn distances(&self) -> &[AtomicU64] {
-        self.distances
+    #[inline(always)]
+    fn distance(&self, v: VertexId) -> u64 {
+        self.distances[v as usize].load(Ordering::Relaxed)
     }
 
     fn lengths(&self) -> Lengths {

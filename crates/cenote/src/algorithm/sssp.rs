@@ -154,6 +154,10 @@ impl Algorithm for Sssp {
         columns
     }
 
+    fn release(sssp: &sssp::Sssp) {
+        sssp.release();
+    }
+
     fn inputs(&self) -> Vec<PathBuf> {
         self.ends.files()
     }

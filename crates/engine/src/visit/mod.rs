@@ -147,6 +147,7 @@ impl Engine {
         self.on_workers(visit.step(label.into()), |reads| {
             let mut lists = WeightedLists::new(column, active, kernel);
             flow::run(&visit, &mut lists, reads)?;
+            kernel.end(&mut lists.local);
             Ok(lists.local)
         })
     }
@@ -170,6 +171,7 @@ impl Engine {
         self.on_workers(visit.step(label.into()), |reads| {
             let mut pages = WeightedPages::new(adjacency, column, kernel);
             flow::run(&visit, &mut pages, reads)?;
+            kernel.end(&mut pages.local);
             Ok(pages.local)
         })
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use cenote_algo::bfs::{self, Bfs, BfsConfig};
-use cenote_engine::{EngineConfig, Graph};
-use cenote_store::HubNeighboursChoice;
+use cenote_algo::sssp::{self, Distances, Sssp, SsspConfig};
+use cenote_engine::{EngineConfig, Graph, Order};
+use cenote_store::{Codec, HubNeighboursChoice, WeightType};
 
 use super::{ORDERS, PLENTY, assert_close, budgets, config, folder, graphs, is_empty, updated};
 use crate::orders;
@@ -63,9 +64,7 @@ fn check_bfs_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
 #[test]
 fn levels_in_bands_are_those_in_memory() {
     for graph in graphs() {
-        let started = std::time::Instant::now();
         check_bfs_budgets(graph.name, &graph.stored(), &[2]);
-        eprintln!("{} {:?}", graph.name, started.elapsed());
     }
 }
 
@@ -87,5 +86,85 @@ fn levels_in_bands_do_not_depend_on_order_and_codec() {
             check_bfs_budgets(&format!("order {order:?}, {}", graph.name), &stored, &[2]);
         }
         check_bfs_budgets(&format!("updated, {}", graph.name), &updated(graph), &[2]);
+    }
+}
+
+fn numbers(sssp: &Sssp) -> &[u64] {
+    match sssp.distances() {
+        Distances::Integers(distances) | Distances::FloatBits(distances) => distances,
+    }
+}
+
+fn check_sssp(
+    case: &str,
+    graph: &Arc<Graph>,
+    config: &EngineConfig,
+    search: &SsspConfig,
+    expected: &Sssp,
+) {
+    let estimate = sssp::estimate(graph, config, search).unwrap();
+    let found = sssp::run(graph, config.clone(), search).unwrap();
+    let bands = found.run.bands.clone().expect(case);
+    println!("{case}: {bands:?}, {:?}", found.run.stats);
+    assert!(numbers(expected) == numbers(&found), "{case}");
+    let counts = |sssp: &Sssp| (sssp.sources.clone(), sssp.reached, sssp.farthest, sssp.delta);
+    assert_eq!(counts(expected), counts(&found), "{case}");
+    found.release();
+    let stats = found.run.stats;
+    let range = estimate.bytes_read_at_least..=estimate.bytes_read_at_most.max(4 << 20);
+    println!("{case}: {estimate:?}");
+    assert!(range.contains(&stats.bytes_read), "{case}: {estimate:#?} {stats:?}");
+    assert!(found.run.memory.total_bytes() <= config.memory_bytes);
+}
+
+/// Compares searches with several budgets with those in memory.
+fn check_sssp_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
+    let folder = folder();
+    let n = graph.vertices() as u32;
+    let searches = [
+        SsspConfig::default(),
+        SsspConfig::default().sources(vec![17, n - 1, 40_000, 17]).delta(Some(0.7)),
+        SsspConfig::default().sources(vec![5]).targets(vec![7, 6]),
+    ];
+    // Each of some 100,000 steps takes its time.
+    let is_path = ["path", "scattered"].iter().any(|deep| case.starts_with(deep));
+    let is_deep = is_path || case.starts_with("grid");
+    for (i, search) in searches.iter().enumerate().filter(|(i, _)| !is_path || *i == 2) {
+        let expected = sssp::run(graph, config(folder.path(), PLENTY, 2), search).unwrap();
+        assert!(expected.run.bands.is_none());
+        for &threads in threads {
+            let refused = |config| sssp::run(graph, config, search).unwrap_err();
+            let skip = if is_deep { 2 } else { 0 };
+            for memory_bytes in budgets(folder.path(), threads, &refused).into_iter().skip(skip) {
+                let case = format!("{case}, {i}, {threads} threads, {memory_bytes}");
+                let config = config(folder.path(), memory_bytes, threads);
+                check_sssp(&case, graph, &config, search, &expected);
+            }
+        }
+    }
+    assert!(is_empty(folder.path()));
+}
+
+#[test]
+fn distances_in_bands_are_those_in_memory() {
+    for graph in graphs() {
+        for kind in [None, Some(WeightType::F32)] {
+            let stored = orders::stored(&graph, Order::Natural, Codec::Raw, kind);
+            check_sssp_budgets(&format!("{}, {kind:?}", graph.name), &stored, &[2]);
+        }
+    }
+}
+
+#[test]
+fn distances_in_bands_do_not_depend_on_order_and_codec() {
+    let graphs = graphs();
+    let kinds = [WeightType::F64, WeightType::U32, WeightType::I64];
+    for graph in [&graphs[0], &graphs[1], &graphs[8]] {
+        for ((order, codec), kind) in ORDERS.into_iter().zip(kinds) {
+            let stored = orders::stored(graph, order, codec, Some(kind));
+            let case = format!("order {order:?}, {kind:?}, {}", graph.name);
+            check_sssp_budgets(&case, &stored, &[4]);
+        }
+        check_sssp_budgets(&format!("updated, {}", graph.name), &updated(graph), &[2]);
     }
 }

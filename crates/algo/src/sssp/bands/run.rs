@@ -1,0 +1,265 @@
+//! Buckets of delta-stepping, band by band.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cenote_engine::{
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, Messages, StateFile,
+    VertexId,
+};
+use rayon::prelude::*;
+
+use super::super::length::{Lengths, OVERFLOW, UNREACHED};
+use super::super::relax::visit;
+use super::super::{Sssp, SsspConfig, default_delta, overflow};
+use super::band::Band;
+use super::bounds::Bounds;
+use super::finish::finish;
+use super::plan::list_max;
+use super::relax::{MESSAGE_BYTES, Relax, Waiting, parts};
+use crate::bands::BandPlan;
+use crate::report::{Result, Run};
+
+/// Runs the search from these sources, in the order of their ids.
+pub(in super::super) fn run(
+    graph: &Arc<Graph>,
+    config: EngineConfig,
+    (sources, sssp): (Vec<VertexId>, &SsspConfig),
+    plan: &BandPlan,
+) -> Result<Sssp> {
+    let engine = Engine::new(Arc::clone(graph), config, &plan.needs)?;
+    engine.install(|| {
+        let layout = &plan.layout;
+        let file = engine.state_file(layout.buffer_bytes)?;
+        let messages = Messages::new(&engine, &file, layout.bands, layout.block_bytes);
+        let delta = sssp.delta.unwrap_or_else(|| default_delta(graph));
+        let mut search = Search::new(&engine, (plan, &file, &messages), (&sources, sssp), delta)?;
+        search.run()?;
+        let (lengths, bound, buckets) = (search.lengths, search.bound(), search.buckets);
+        let (place, stored) = (search.place, search.stored);
+        let (mut active, mut band) = (search.active, search.band.distances);
+        let found = engine.step("distances", || {
+            finish(graph, layout, (&file, place, &stored), bound, (&mut band, &mut active))
+        })?;
+        let farthest = found.farthest.unwrap_or((sources[0], 0));
+        overflow(lengths, farthest.1)?;
+        drop(messages);
+        let distances = file.seal().array(place, layout.vertices)?;
+        let run = Run { bands: Some(plan.report.clone()), ..Run::of(&engine) };
+        let parts = (lengths, bound, delta);
+        Ok(Sssp::with(sources, (buckets, found.reached, farthest), parts, distances, None, run))
+    })
+}
+
+/// The state of a search between visits of bands.
+struct Search<'a> {
+    engine: &'a Engine,
+    plan: &'a BandPlan,
+    file: &'a StateFile,
+    messages: &'a Messages<'a, MESSAGE_BYTES>,
+    sources: &'a [VertexId],
+    lengths: Lengths,
+    delta: f64,
+    /// Place of the distances.
+    place: u64,
+    band: Band,
+    /// Whether the distances of each band are in the file.
+    stored: Vec<bool>,
+    /// Vertices whose distance fell since their list was last visited.
+    active: Bitmap,
+    frontier: Frontier,
+    bounds: Bounds,
+    /// Messages that wait for each band.
+    waiting: Vec<Waiting>,
+    /// Of each band, the least distance of an active vertex.
+    nearest: Vec<u64>,
+    /// Targets with their distances as known.
+    targets: Vec<(VertexId, u64)>,
+    buckets: u64,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        engine: &'a Engine,
+        (plan, file, messages): (&'a BandPlan, &'a StateFile, &'a Messages<'a, MESSAGE_BYTES>),
+        (sources, sssp): (&'a [VertexId], &SsspConfig),
+        delta: f64,
+    ) -> Result<Self> {
+        let (graph, layout) = (engine.graph(), &plan.layout);
+        let n = layout.vertices;
+        let weights = graph.superblock().weights;
+        let is_integer = weights.is_none_or(|weights| weights.kind.is_integer());
+        let lengths = if is_integer { Lengths::Integers } else { Lengths::Floats };
+        let waiting: Vec<_> = (0..layout.bands).map(|_| Waiting::new()).collect();
+        sources.iter().for_each(|&source| waiting[layout.band_of(source)].add(0));
+        Ok(Self {
+            engine,
+            plan,
+            file,
+            messages,
+            sources,
+            lengths,
+            delta,
+            place: file.reserve(8 * n as u64),
+            band: Band::new(layout)?,
+            stored: vec![false; layout.bands],
+            active: Bitmap::new(n)?,
+            frontier: Frontier::with_list_max(n, list_max(n))?,
+            bounds: Bounds::new(n, lengths, delta)?,
+            waiting,
+            nearest: vec![UNREACHED; layout.bands],
+            targets: sssp.targets.iter().map(|&target| (target, UNREACHED)).collect(),
+            buckets: 0,
+        })
+    }
+
+    fn run(&mut self) -> Result<()> {
+        loop {
+            let bound = self.bound().min(OVERFLOW - 1);
+            let first = (0..self.nearest.len()).map(|band| self.first(band)).min();
+            let Some(first) = first.filter(|first| *first <= bound) else { return Ok(()) };
+            let end = self.lengths.bucket_end(first, self.delta);
+            self.buckets += 1;
+            // Round by round, as bands send each other lengths within the bucket.
+            while let Some(band) = self.next_band(0, end) {
+                let mut next = Some(band);
+                while let Some(band) = next {
+                    self.engine.check_cancel()?;
+                    let label = format!("bucket {}, band {}", self.buckets, band + 1);
+                    self.engine.step(label, || self.band(band, end))?;
+                    next = self.next_band(band + 1, end);
+                }
+            }
+        }
+    }
+
+    /// The least length of a path that is to be followed from a band.
+    fn first(&self, band: usize) -> u64 {
+        self.nearest[band].min(self.waiting[band].least())
+    }
+
+    /// The first band from `from` on with a path shorter than `end`.
+    fn next_band(&self, from: usize, end: u64) -> Option<usize> {
+        (from..self.nearest.len()).find(|&band| self.first(band) < end)
+    }
+
+    /// The distance of the farthest target; larger distances are not searched.
+    fn bound(&self) -> u64 {
+        let farthest = self.targets.iter().map(|&(_, distance)| distance).max();
+        farthest.unwrap_or(UNREACHED - 1).min(UNREACHED - 1)
+    }
+
+    /// Follows all paths from a band that are shorter than `end`, and longer ones while their lists
+    /// are less than the distances that are read and written for them.
+    fn band(&mut self, band: usize, mut end: u64) -> Result<()> {
+        self.load(band)?;
+        let (range, place) = (self.band.range.clone(), self.place_of(band));
+        let (moved, page_bytes) = (2 * self.band.bytes(), self.engine.graph().page_bytes());
+        let mut visited = 0;
+        loop {
+            if self.take_near(end) {
+                let active = ActiveSet::In(&self.frontier);
+                visited += self.engine.active_pages(Direction::Out, &active) * page_bytes as u64;
+                self.relax()?;
+                continue;
+            }
+            let near = self.active.iter_in(range.clone()).map(|v| self.band.distance(v));
+            self.nearest[band] = near.min().unwrap_or(UNREACHED);
+            let bound = self.bound().min(OVERFLOW - 1);
+            if self.nearest[band] > bound || visited >= moved {
+                break;
+            }
+            end = self.lengths.bucket_end(self.nearest[band], self.delta);
+        }
+        let first = range.start as usize;
+        for part in self.band.parts() {
+            let vertices = first + part.start..first + part.end;
+            let cells = vertices.into_par_iter().zip(&self.band.distances[part]);
+            cells.for_each(|(v, cell)| match cell.load(Ordering::Relaxed) {
+                UNREACHED => {}
+                length => self.bounds.set(v as VertexId, length),
+            });
+        }
+        self.band.write((self.file, place))?;
+        self.stored[band] = true;
+        Ok(())
+    }
+
+    /// Makes the active vertices of the band that are nearer than `end` the frontier; false if
+    /// there are none.
+    fn take_near(&mut self, end: u64) -> bool {
+        let range = self.band.range.clone();
+        let near = self.active.iter_in(range.clone());
+        self.frontier.set(near.filter(|&v| self.band.distance(v) < end));
+        match self.frontier.list() {
+            Some(list) => list.iter().for_each(|&v| self.active.remove(v)),
+            None => self.frontier.bits().iter_in(range).for_each(|v| self.active.remove(v)),
+        }
+        self.see_targets();
+        !self.frontier.is_empty()
+    }
+
+    /// Relaxes the edges of the frontier.
+    fn relax(&mut self) -> Result<()> {
+        let relax = Relax {
+            layout: &self.plan.layout,
+            lengths: self.lengths,
+            band: &self.band,
+            active: &self.active,
+            bounds: &self.bounds,
+            messages: self.messages,
+            waiting: &self.waiting,
+            bound: self.bound(),
+        };
+        let sent = visit(self.engine, "relax".to_owned(), &self.frontier, &relax)?;
+        Ok(self.messages.post(sent)?)
+    }
+
+    fn place_of(&self, band: usize) -> u64 {
+        self.place + 8 * u64::from(self.plan.layout.range(band).start)
+    }
+
+    /// Reads the distances of a band, of few vertices only theirs, and takes the messages that wait
+    /// for it.
+    fn load(&mut self, band: usize) -> Result<()> {
+        let (range, place) = (self.plan.layout.range(band), self.place_of(band));
+        let waiting = &self.waiting[band];
+        let few = |search: &Self| {
+            let left = search.active.iter_in(range.clone()).take(search.band.sparse_max() + 1);
+            search.stored[band] && left.count() + waiting.count() <= search.band.sparse_max()
+        };
+        if few(self) {
+            let list = Mutex::new(Vec::with_capacity(waiting.count()));
+            self.messages.take(band, |message| {
+                list.lock().unwrap_or_else(PoisonError::into_inner).push(parts(message));
+            })?;
+            let list = list.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let taken = list.iter().map(|&(v, _)| v);
+            let only: Vec<_> = self.active.iter_in(range.clone()).chain(taken).collect();
+            self.band.read(range, (self.file, place), Some(&only))?;
+            list.into_iter().for_each(|(v, length)| self.band.shorten(v, length, &self.active));
+        } else {
+            if self.stored[band] {
+                self.band.read(range, (self.file, place), None)?;
+            } else {
+                self.band.begin(range.clone());
+                for &source in self.sources.iter().filter(|&source| range.contains(source)) {
+                    self.band.shorten(source, 0, &self.active);
+                }
+            }
+            self.messages.take(band, |message| {
+                let (v, length) = parts(message);
+                self.band.shorten(v, length, &self.active);
+            })?;
+        }
+        self.waiting[band].clear();
+        Ok(())
+    }
+
+    /// Notes the distances of targets that are in memory.
+    fn see_targets(&mut self) {
+        for (target, known) in self.targets.iter_mut().filter(|(v, _)| self.band.has(*v)) {
+            *known = self.band.distance(*target);
+        }
+    }
+}
