@@ -24,7 +24,7 @@ const ROOM_BYTES_MIN: u64 = 1 << 20;
 const ROOM_BYTES_MAX: u64 = 32 << 20;
 
 /// Words of a piece beside its targets: a header of two, and an index entry.
-const PIECE_WORDS: usize = 2 + Residual::INDEX_WORDS;
+pub(crate) const PIECE_WORDS: usize = 2 + Residual::INDEX_WORDS;
 
 /// As [`Kernel`], for whole neighbourhoods.
 pub(crate) trait Neighbourhood: Sync {
@@ -186,38 +186,12 @@ impl<'a> Ranges<'a> {
         end.max(from + 1)
     }
 
-    /// The pages of a range with active lists.
-    fn tasks(&self, adjacency: &Adjacency, range: &Range<VertexId>) -> Vec<PageTask> {
-        let first = *adjacency.pages_of(range.start).start();
-        let last = *adjacency.pages_of(range.end - 1).end();
-        (first..=last)
-            .filter(|&page| {
-                let there = adjacency.vertices_in(page);
-                let both = there.start.max(range.start)..there.end.min(range.end);
-                self.active.any_in(both)
-            })
-            .map(|page| PageTask { page, from: 0, to: 0 })
-            .collect()
-    }
-
     /// Loads the active out-lists of a range; `None` if they do not fit.
     fn load(&self, label: &str, range: Range<VertexId>) -> Result<Option<Residual>> {
-        let tasks = self.tasks(self.outward, &range);
-        let load = Load {
-            active: self.active,
-            range,
-            left_words: AtomicI64::new(i64::try_from(self.room_words).unwrap_or(i64::MAX)),
-            over: AtomicBool::new(false),
-            room_words: self.room_words,
-            fault: Mutex::new(None),
-        };
-        let label = format!("{label}: out");
-        let parts = self.engine.visit_pages(label, Direction::Out, &tasks, &load)?;
-        if let Ok(Some(fault)) = load.fault.into_inner() {
-            return Err(fault);
-        }
-        let over = load.over.load(Ordering::Relaxed);
-        Ok((!over).then(|| Residual::new(parts.into_iter().flatten().collect())))
+        let (label, mut room) = (format!("{label}: out"), self.room_words);
+        let direction = Direction::Out;
+        let parts = load(self.engine, (label, true), direction, (self.active, range), &mut room)?;
+        Ok(parts.map(Residual::new))
     }
 
     fn join<V: Neighbourhood>(
@@ -227,17 +201,61 @@ impl<'a> Ranges<'a> {
         out_lists: &Residual,
         neighbourhood: &V,
     ) -> Result<Vec<V::Local>> {
-        let tasks = self.tasks(self.inward, &range);
+        let tasks = tasks(self.inward, self.active, &range);
         let partner = Partner { out_lists, neighbourhood };
         let join = Join { active: self.active, range, whole: Assembled::new(&partner) };
         Ok(self.engine.visit_pages(format!("{label}: in"), Direction::In, &tasks, &join)?)
     }
 }
 
-/// Keeps the out-lists of a range.
+/// The pages of a range with active lists.
+fn tasks(adjacency: &Adjacency, active: ActiveSet<'_>, range: &Range<VertexId>) -> Vec<PageTask> {
+    let first = *adjacency.pages_of(range.start).start();
+    let last = *adjacency.pages_of(range.end - 1).end();
+    (first..=last)
+        .filter(|&page| {
+            let there = adjacency.vertices_in(page);
+            let both = there.start.max(range.start)..there.end.min(range.end);
+            active.any_in(both)
+        })
+        .map(|page| PageTask { page, from: 0, to: 0 })
+        .collect()
+}
+
+/// Loads the active lists of a range in at most so many words, and subtracts what they take; `None`
+/// if they do not fit. `loops`: whether entries of a list to its own vertex are loaded.
+pub(crate) fn load(
+    engine: &Engine,
+    (label, loops): (String, bool),
+    direction: Direction,
+    (active, range): (ActiveSet<'_>, Range<VertexId>),
+    room_words: &mut usize,
+) -> Result<Option<Vec<ResidualPart>>> {
+    let adjacency = engine.graph().adjacency(direction).expect("in-edges were demanded");
+    let tasks = tasks(adjacency, active, &range);
+    let load = Load {
+        active,
+        range,
+        loops,
+        left_words: AtomicI64::new(i64::try_from(*room_words).unwrap_or(i64::MAX)),
+        over: AtomicBool::new(false),
+        room_words: *room_words,
+        fault: Mutex::new(None),
+    };
+    let parts = engine.visit_pages(label, direction, &tasks, &load)?;
+    if let Ok(Some(fault)) = load.fault.into_inner() {
+        return Err(fault);
+    }
+    *room_words = usize::try_from(load.left_words.into_inner()).unwrap_or(0);
+    let over = load.over.load(Ordering::Relaxed);
+    Ok((!over).then(|| parts.into_iter().flatten().collect()))
+}
+
+/// Keeps the lists of a range.
 struct Load<'a> {
     active: ActiveSet<'a>,
     range: Range<VertexId>,
+    loops: bool,
     room_words: usize,
     left_words: AtomicI64,
     over: AtomicBool,
@@ -274,7 +292,14 @@ impl Kernel for Load<'_> {
                 self.over.store(true, Ordering::Relaxed);
                 return;
             }
-            part.keep(Kept { vertex, whole: list.is_whole() }, list.targets);
+            let kept = Kept { vertex, whole: list.is_whole() };
+            if self.loops || list.targets.binary_search(&vertex).is_err() {
+                part.keep(kept, list.targets);
+                continue;
+            }
+            part.begin();
+            list.targets.iter().filter(|&&target| target != vertex).for_each(|&t| part.push(t));
+            part.end(kept);
         }
     }
 }

@@ -178,6 +178,17 @@ impl ResidualPart {
         &self.words[at + HEAD_WORDS..][..length]
     }
 
+    /// Calls `each` with the targets of every list.
+    pub fn for_each_mut(&mut self, mut each: impl FnMut(&mut [VertexId])) {
+        let mut at = 0;
+        while at < self.len {
+            let (_, length) = self.head(at);
+            let targets = at + HEAD_WORDS..at + HEAD_WORDS + length;
+            at = targets.end;
+            each(&mut self.words[targets]);
+        }
+    }
+
     /// Calls `keep` for every list; it moves the targets to keep to the front and returns their
     /// number, or `None` to drop the list.
     pub fn retain(&mut self, mut keep: impl FnMut(Kept, &mut [VertexId]) -> Option<usize>) {

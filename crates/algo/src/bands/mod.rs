@@ -1,7 +1,13 @@
 //! What algorithms share whose vertex state lies in a file, in bands of vertices.
 //!
 //! - [`plan`]: the sizes of bands and buffers within a budget, and the estimate
+//! - [`gather`]: the values of all neighbours, for algorithms that need them at once; [`changes`]: which
+//!   vertices have neighbours that changed
 
+mod changes;
+mod gather;
 mod plan;
 
+pub(crate) use changes::Changes;
+pub(crate) use gather::{Gather, GatherPlan, Take};
 pub(crate) use plan::{BandPlan, Layout, Shape, Traffic};

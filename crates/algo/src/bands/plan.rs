@@ -142,6 +142,26 @@ impl BandPlan {
         if !may_be_in_bands(graph, config, &refused) {
             return Err(refused.into());
         }
+        Self::of(graph, config, shape)
+    }
+
+    /// As [`BandPlan::choose`], for one shape after the other until one fits.
+    pub fn choose_first(
+        graph: &Graph,
+        config: &EngineConfig,
+        (first, least): (&Shape, &Shape),
+        refused: EngineError,
+    ) -> Result<(Self, Shape)> {
+        if !may_be_in_bands(graph, config, &refused) {
+            return Err(refused.into());
+        }
+        match Self::of(graph, config, first) {
+            Ok(plan) => Ok((plan, *first)),
+            Err(_) => Ok((Self::of(graph, config, least)?, *least)),
+        }
+    }
+
+    fn of(graph: &Graph, config: &EngineConfig, shape: &Shape) -> Result<Self> {
         let layout = Layout::choose(graph, config, shape);
         let needs = Needs { what: shape.what, state_bytes: layout.state_bytes, scratch_bytes: 0 };
         let (schedule, memory) = Engine::plan(graph, config, &needs)?;

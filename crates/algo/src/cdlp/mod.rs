@@ -15,7 +15,10 @@
 //! visits only neighbours of changed vertices; an iteration without changes is the last. The most
 //! frequent label is found by sorting short lists, and with a small hash table for long ones
 //! ([`frequent`]).
+//!
+//! With less memory, labels lie in a file, in bands of vertices: [`bands`].
 
+mod bands;
 mod frequent;
 
 use std::sync::Arc;
@@ -86,6 +89,16 @@ impl Cdlp {
     pub fn labels(&self) -> &[VertexId] {
         &self.groups.labels
     }
+
+    /// Gives the memory of labels in a state file back, until they are used again.
+    pub fn release(&self) {
+        self.groups.labels.release();
+    }
+
+    fn with(groups: Groups, (iterations, converged): (u32, bool), run: Run) -> Self {
+        let Groups { count, largest, largest_label, .. } = groups;
+        Self { groups, iterations, converged, communities: count, largest, largest_label, run }
+    }
 }
 
 /// Memory: 8 bytes a vertex for labels, three sets; per thread the labels of the longest
@@ -105,7 +118,13 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 /// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Result<Estimate> {
     demand_in_edges(graph, NAME)?;
-    let plan = plan_for(graph, config, |config| needs(graph, config))?;
+    let plan = match plan_for(graph, config, |config| needs(graph, config)) {
+        Err(AlgoError::Engine(refused)) => {
+            let plan = bands::choose(graph, config, cdlp, refused)?;
+            return Ok(bands::estimate(plan, graph, cdlp));
+        }
+        planned => planned?,
+    };
     let pass = graph_pages(graph) as f64;
     let uncached = 1.0 - plan.1.cached_fraction(graph);
     let iterations = f64::from(cdlp.iterations);
@@ -125,6 +144,11 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Resu
 /// A directed graph without in-edges; any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, cdlp: &CdlpConfig) -> Result<Cdlp> {
     demand_in_edges(graph, NAME)?;
+    if let Err(AlgoError::Engine(refused)) = plan_for(graph, &config, |config| needs(graph, config))
+    {
+        let plan = bands::choose(graph, &config, cdlp, refused)?;
+        return bands::run(graph, config, cdlp, &plan);
+    }
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
         let mut propagation = Propagation::new(&engine)?;
@@ -206,9 +230,7 @@ impl<'e> Propagation<'e> {
     fn finish(self, iterations: u32, converged: bool) -> Result<Cdlp> {
         clear(&self.next);
         let groups = Groups::new(self.engine.graph(), Labels::Ranks, self.labels, self.next)?;
-        let Groups { count, largest, largest_label, .. } = groups;
-        let run = Run::of(self.engine);
-        Ok(Cdlp { groups, iterations, converged, communities: count, largest, largest_label, run })
+        Ok(Cdlp::with(groups, (iterations, converged), Run::of(self.engine)))
     }
 }
 

@@ -37,8 +37,25 @@ pub(super) struct Found {
 pub(super) struct Histogram(Vec<u32>);
 
 impl Histogram {
-    fn new(most: u32) -> Self {
+    pub fn new(most: u32) -> Self {
         Self(vec![0; most as usize + 1])
+    }
+
+    /// The largest h up to `most` such that h of the values are at least h.
+    pub fn largest(&mut self, most: u32, values: impl Iterator<Item = u32>) -> u32 {
+        let counts = &mut self.0[..=most as usize];
+        counts.fill(0);
+        for value in values {
+            let count = &mut counts[value.min(most) as usize];
+            *count = count.saturating_add(1);
+        }
+        let mut largest = most;
+        let mut support = counts[largest as usize];
+        while support < largest {
+            largest -= 1;
+            support = support.saturating_add(counts[largest as usize]);
+        }
+        largest
     }
 
     pub fn bytes_for(most: u32) -> u64 {

@@ -13,7 +13,10 @@
 //! - [`load`]: what remains fits in memory: one pass loads it, and it is peeled there ([`peel`])
 //! - [`inner`]: the lists of the innermost vertices, as many as fit, are peeled; then the next
 //! - [`outer`]: trees by counting, then shell after shell by pages, until what remains fits
+//!
+//! With less memory, bounds lie in a file, in bands of vertices: [`bands`].
 
+mod bands;
 mod bounds;
 mod inner;
 mod load;
@@ -24,7 +27,7 @@ mod verify;
 use std::sync::Arc;
 
 use cenote_engine::{
-    Bitmap, Engine, EngineConfig, Graph, HugeVec, Needs, Strategy, VertexId, setters,
+    Bitmap, Engine, EngineConfig, Graph, Needs, StateArray, Strategy, VertexId, setters,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
@@ -53,7 +56,7 @@ impl KcoreConfig {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Kcore {
-    cores: HugeVec<u32>,
+    cores: StateArray<u32>,
     /// The limit, [`KcoreConfig::k`].
     pub k: Option<u32>,
     /// The largest core number; at most [`KcoreConfig::k`].
@@ -75,6 +78,22 @@ impl Kcore {
     /// The core numbers of all vertices.
     pub fn cores(&self) -> &[u32] {
         &self.cores
+    }
+
+    /// Gives the memory of core numbers in a state file back, until they are used again.
+    pub fn release(&self) {
+        self.cores.release();
+    }
+
+    fn with(
+        cores: StateArray<u32>,
+        k: Option<u32>,
+        shells: Vec<(u32, u64)>,
+        rounds: u64,
+        run: Run,
+    ) -> Self {
+        let degeneracy = shells.last().map_or(0, |&(core, _)| core);
+        Self { cores, k, degeneracy, shells, rounds, run }
     }
 
     /// Vertices whose core number is `k` or more.
@@ -116,6 +135,11 @@ fn with_room(graph: &Graph, mut config: EngineConfig) -> Result<EngineConfig> {
 /// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Result<Estimate> {
     demand_in_edges(graph, NAME)?;
+    if let Err(AlgoError::Engine(refused)) = plan_for(graph, config, |config| needs(graph, config))
+    {
+        let plan = bands::choose(graph, config, kcore, refused)?;
+        return Ok(bands::estimate(plan, graph));
+    }
     let config = &with_room(graph, config.clone())?;
     let plan = plan_for(graph, config, |config| needs(graph, config))?;
     let pass = graph_pages(graph) as f64;
@@ -147,6 +171,11 @@ fn room_bytes(graph: &Graph, config: &EngineConfig, scratch_bytes: u64) -> u64 {
 /// A directed graph without in-edges; any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Result<Kcore> {
     demand_in_edges(graph, NAME)?;
+    if let Err(AlgoError::Engine(refused)) = plan_for(graph, &config, |config| needs(graph, config))
+    {
+        let plan = bands::choose(graph, &config, kcore, refused)?;
+        return bands::run(graph, config, kcore, &plan);
+    }
     let config = with_room(graph, config)?;
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
@@ -157,9 +186,8 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Res
         search.run(Remaining { lists, entries })?;
         let rounds = search.rounds;
         let shells = bounds.shells(graph.deleted().len() as u64);
-        let degeneracy = shells.last().map_or(0, |&(core, _)| core);
-        let cores = bounds.of.into_plain();
-        Ok(Kcore { cores, k: kcore.k, degeneracy, shells, rounds, run: Run::of(&engine) })
+        let cores = bounds.of.into_plain().into();
+        Ok(Kcore::with(cores, kcore.k, shells, rounds, Run::of(&engine)))
     })
 }
 

@@ -66,4 +66,7 @@ impl Algorithm for Cdlp {
     fn columns(cdlp: &cdlp::Cdlp) -> Vec<Column<'_>> {
         vec![Column::vertex("label", |v| Some(cdlp.label(v)))]
     }
+    fn release(cdlp: &cdlp::Cdlp) {
+        cdlp.release();
+    }
 }

@@ -80,4 +80,7 @@ impl Algorithm for Kcore {
             None => Column::count("core", |v| Some(u64::from(kcore.core(v)))),
         }]
     }
+    fn release(kcore: &kcore::Kcore) {
+        kcore.release();
+    }
 }

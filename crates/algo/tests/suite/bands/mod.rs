@@ -2,6 +2,7 @@
 //! the bytes of the estimate, and nothing left behind.
 
 mod degrees;
+mod labels;
 mod searches;
 
 use std::path::Path;

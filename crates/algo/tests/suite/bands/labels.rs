@@ -1,0 +1,141 @@
+//! Labels of communities and core numbers in bands.
+
+use std::sync::Arc;
+
+use cenote_algo::cdlp::{self, Cdlp, CdlpConfig};
+use cenote_algo::kcore::{self, Kcore, KcoreConfig};
+use cenote_engine::{EngineConfig, Graph};
+
+use super::{ORDERS, PLENTY, assert_close, budgets, config, folder, graphs, is_empty, updated};
+use crate::orders;
+
+fn check_cdlp(
+    case: &str,
+    graph: &Arc<Graph>,
+    config: &EngineConfig,
+    labels: &CdlpConfig,
+    expected: &Cdlp,
+) {
+    let estimate = cdlp::estimate(graph, config, labels).unwrap();
+    let found = cdlp::run(graph, config.clone(), labels).unwrap();
+    let bands = found.run.bands.clone().expect(case);
+    println!("{case}: {bands:?}, {:?}", found.run.stats);
+    assert!(expected.labels() == found.labels(), "{case}");
+    let counts = |cdlp: &Cdlp| {
+        let Cdlp { iterations, converged, communities, largest, largest_label, .. } = cdlp;
+        (*iterations, *converged, *communities, *largest, *largest_label)
+    };
+    assert_eq!(counts(expected), counts(&found), "{case}");
+    found.release();
+    let stats = found.run.stats;
+    let range = estimate.bytes_read_at_least..=estimate.bytes_read_at_most.max(1 << 20);
+    assert!(range.contains(&stats.bytes_read), "{case}: {estimate:#?} {stats:?}");
+    if labels.iterations == 1 && case.starts_with("skewed,") && !graph.is_directed() {
+        let state = estimate.bands.unwrap();
+        assert_close(case, "bytes of state read", state.state_bytes_read, stats.state_bytes_read);
+        assert_close(case, "bytes written", estimate.bytes_written, stats.bytes_written);
+        assert_close(case, "bytes read", estimate.bytes_read, stats.bytes_read);
+    }
+    assert!(found.run.memory.total_bytes() <= config.memory_bytes);
+}
+
+/// Compares runs with several budgets with those in memory.
+fn check_cdlp_budgets(case: &str, graph: &Arc<Graph>, iterations: &[u32]) {
+    let folder = folder();
+    for &iterations in iterations {
+        let labels = CdlpConfig::default().iterations(iterations);
+        let expected = cdlp::run(graph, config(folder.path(), PLENTY, 2), &labels).unwrap();
+        assert!(expected.run.bands.is_none());
+        for threads in [2, 4] {
+            let refused = |config| cdlp::run(graph, config, &labels).unwrap_err();
+            for memory_bytes in budgets(folder.path(), threads, &refused) {
+                let case = format!("{case}, {iterations}, {threads} threads, {memory_bytes}");
+                let config = config(folder.path(), memory_bytes, threads);
+                check_cdlp(&case, graph, &config, &labels, &expected);
+            }
+        }
+    }
+    assert!(is_empty(folder.path()));
+}
+
+#[test]
+fn labels_in_bands_are_those_in_memory() {
+    for graph in graphs().into_iter().filter(|graph| !graph.directed || graph.in_edges) {
+        check_cdlp_budgets(graph.name, &graph.stored(), &[0, 1, 6]);
+    }
+}
+
+#[test]
+fn labels_in_bands_do_not_depend_on_order_and_codec() {
+    let graphs = graphs();
+    for graph in [&graphs[0], &graphs[1], &graphs[4]] {
+        for (order, codec) in ORDERS {
+            let stored = orders::stored(graph, order, codec, None);
+            let case = format!("order {order:?}, {}", graph.name);
+            check_cdlp_budgets(&case, &stored, &[3]);
+        }
+        check_cdlp_budgets(&format!("updated, {}", graph.name), &updated(graph), &[3]);
+    }
+}
+
+fn check_kcore(
+    case: &str,
+    graph: &Arc<Graph>,
+    config: &EngineConfig,
+    cores: &KcoreConfig,
+    expected: &Kcore,
+) {
+    let estimate = kcore::estimate(graph, config, cores).unwrap();
+    let found = kcore::run(graph, config.clone(), cores).unwrap();
+    let bands = found.run.bands.clone().expect(case);
+    println!("{case}: {} rounds, {bands:?}, {:?}", found.rounds, found.run.stats);
+    assert!(expected.cores() == found.cores(), "{case}");
+    let counts = |kcore: &Kcore| (kcore.degeneracy, kcore.shells.clone(), kcore.k);
+    assert_eq!(counts(expected), counts(&found), "{case}");
+    found.release();
+    let stats = found.run.stats;
+    let range = estimate.bytes_read_at_least..=estimate.bytes_read_at_most.max(1 << 20);
+    assert!(range.contains(&stats.bytes_read), "{case}: {estimate:#?} {stats:?}");
+    assert!(found.run.memory.total_bytes() <= config.memory_bytes);
+}
+
+/// Compares runs with several budgets with those in memory.
+fn check_kcore_budgets(case: &str, graph: &Arc<Graph>, limits: &[Option<u32>]) {
+    let folder = folder();
+    for &k in limits {
+        let cores = k.map_or_else(KcoreConfig::default, |k| KcoreConfig::default().k(Some(k)));
+        let expected = kcore::run(graph, config(folder.path(), PLENTY, 2), &cores).unwrap();
+        assert!(expected.run.bands.is_none());
+        for threads in [2, 4] {
+            let refused = |config| kcore::run(graph, config, &cores).unwrap_err();
+            for memory_bytes in budgets(folder.path(), threads, &refused) {
+                let case = format!("{case}, {k:?}, {threads} threads, {memory_bytes}");
+                let config = config(folder.path(), memory_bytes, threads);
+                check_kcore(&case, graph, &config, &cores, &expected);
+            }
+        }
+    }
+    assert!(is_empty(folder.path()));
+}
+
+#[test]
+fn core_numbers_in_bands_are_those_in_memory() {
+    for graph in graphs().into_iter().filter(|graph| !graph.directed || graph.in_edges) {
+        // Chains and grids lower one bound after the other.
+        let is_deep = ["path", "scattered", "grid"].iter().any(|deep| graph.name.starts_with(deep));
+        let limits: &[_] = if is_deep { &[Some(1)] } else { &[None, Some(3)] };
+        check_kcore_budgets(graph.name, &graph.stored(), limits);
+    }
+}
+
+#[test]
+fn core_numbers_in_bands_do_not_depend_on_order_and_codec() {
+    let graphs = graphs();
+    for graph in [&graphs[0], &graphs[1]] {
+        for (order, codec) in ORDERS {
+            let stored = orders::stored(graph, order, codec, None);
+            check_kcore_budgets(&format!("order {order:?}, {}", graph.name), &stored, &[None]);
+        }
+        check_kcore_budgets(&format!("updated, {}", graph.name), &updated(graph), &[Some(5)]);
+    }
+}
