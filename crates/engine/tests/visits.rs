@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use cenote_engine::{
     ActiveSet, Assembled, AsynchronousConfig, Bitmap, Cancel, Direction, Engine, EngineConfig,
-    EngineError, Frontier, Kernel, List, Needs, PageTask, Strategy, THREADS_MAX, VertexId,
+    EngineError, Frontier, Kernel, List, Messages, Needs, PageTask, Sender, Strategy, THREADS_MAX,
+    VertexId,
 };
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
@@ -322,4 +323,65 @@ fn lists_that_make_lists_active_come_once_each() {
             engine.visit_asynchronously("reach", Direction::Out, &[1], how, &kernel).unwrap();
         assert_eq!(counts.into_iter().sum::<u64>(), ENTRIES, "{strategy}");
     }
+}
+
+/// Sends every entry to the band of its target.
+struct Send<'a>(&'a Messages<'a, 8>);
+
+impl<'a> Kernel for Send<'a> {
+    type Local = Sender<'a, 8>;
+
+    fn local(&self) -> Sender<'a, 8> {
+        self.0.sender()
+    }
+
+    fn list(&self, sender: &mut Sender<'a, 8>, list: &List<'_>) {
+        for &target in list.targets {
+            let message = u64::from(target) << 32 | u64::from(list.vertex);
+            sender.send(target as usize / BAND, &message.to_le_bytes());
+        }
+    }
+
+    fn end(&self, sender: &mut Sender<'a, 8>) {
+        sender.finish();
+    }
+}
+
+const BAND: usize = 3000;
+
+#[test]
+fn messages_come_to_their_band_once_and_their_place_is_used_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = EngineConfig::with_memory(64 << 20).threads(3);
+    let engine = engine_of(config.state_dir(Some(folder.path().to_owned()))).unwrap();
+    let bands = (VERTICES as usize).div_ceil(BAND);
+    let mut ends = Vec::new();
+    engine.install(|| {
+        let file = engine.state_file(64 << 10).unwrap();
+        let messages = Messages::new(&engine, &file, bands, 8192);
+        for _ in 0..3 {
+            let sent = engine.visit("send", Direction::Out, ActiveSet::All, &Send(&messages));
+            messages.post(sent.unwrap()).unwrap();
+            let found = Mutex::new(Vec::new());
+            for band in 0..bands {
+                let before = found.lock().unwrap().len();
+                let take = |message: &[u8; 8]| {
+                    let message = u64::from_le_bytes(*message);
+                    let (target, source) = ((message >> 32) as u32, message as u32);
+                    assert_eq!(target as usize / BAND, band);
+                    found.lock().unwrap().push((source, target));
+                };
+                messages.take(band, take).unwrap();
+                assert!(found.lock().unwrap().len() > before);
+                messages.take(band, |_| panic!("it was taken before")).unwrap();
+            }
+            let mut found = found.into_inner().unwrap();
+            found.sort_unstable();
+            let sent = (0..VERTICES).flat_map(|v| list(v).into_iter().map(move |t| (v, t)));
+            assert!(found.into_iter().eq(sent));
+            ends.push(file.reserve(0));
+        }
+    });
+    assert_eq!(ends[1], ends[2], "the file does not grow");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -189,8 +189,8 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// The active vertices of a band, as many at a time as their lists fit. `pages` is the number of
-    /// pages of lists that did last.
+    /// The active vertices of a band, as many at a time as their lists fit. `pages` is the number
+    /// of pages of lists that did last.
     fn window<T: Take>(
         &mut self,
         (label, loops): (&str, bool),
@@ -321,7 +321,7 @@ impl<'a> Gather<'a> {
         Ok(place)
     }
 
-    /// Calls `change` with all values, a band at a time, in `own`; writes those that it has changed.
+    /// Calls `change` with all values, a band at a time, in `own`; writes what it has changed.
     pub fn for_each_band(
         &mut self,
         place: u64,

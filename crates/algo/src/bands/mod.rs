@@ -1,8 +1,8 @@
 //! What algorithms share whose vertex state lies in a file, in bands of vertices.
 //!
 //! - [`plan`]: the sizes of bands and buffers within a budget, and the estimate
-//! - [`gather`]: the values of all neighbours, for algorithms that need them at once; [`changes`]: which
-//!   vertices have neighbours that changed
+//! - [`gather`]: the values of all neighbours, for algorithms that need them at once
+//! - [`changes`]: which vertices have neighbours that changed
 
 mod changes;
 mod gather;

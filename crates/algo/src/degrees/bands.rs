@@ -157,7 +157,7 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Writes the stored degrees of a direction: the out-degrees, or, at their place, the in-degrees.
+    /// Writes the stored degrees of a direction: out-degrees, or at `inward` the in-degrees.
     fn read(&mut self, graph: &Graph, direction: Direction, inward: Option<u64>) -> Result<()> {
         let (mut at, mut written) = (0, Ok(()));
         graph.degrees(direction, &mut |_, degrees| {

@@ -51,8 +51,8 @@ pub(in super::super) fn choose(
     };
     let plan = BandPlan::choose(graph, config, &shape, refused)?;
     let because = format!(
-        "sets of the visited vertices and of the frontier do, and then one of {} bands of levels at \
-         a time",
+        "sets of the visited vertices and of the frontier do, and then one of {} bands of levels \
+         at a time",
         plan.layout.bands
     );
     // The log, if all vertices are reached, and the levels.

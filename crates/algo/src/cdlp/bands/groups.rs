@@ -46,8 +46,8 @@ pub(super) fn count(graph: &Graph, labels: u64, gather: &mut Gather<'_>) -> Resu
     Ok(groups)
 }
 
-/// Replaces labels by the vertices of these ranks, band by band of ranks. `named` is an empty set of
-/// vertices.
+/// Replaces labels by the vertices of these ranks, band by band of ranks. `named` is an empty set
+/// of vertices.
 pub(super) fn name(
     graph: &Graph,
     labels: u64,

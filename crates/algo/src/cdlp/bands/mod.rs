@@ -5,8 +5,8 @@
 //! ([`gather`](crate::bands)). In memory are two sets: the vertices that changed, and those with a
 //! neighbour that did, whose lists alone are loaded once few labels change.
 //!
-//! - [`run`](mod@run): the iterations; [`groups`]: names and counts of communities; [`plan`]: memory
-//!   and reads
+//! - [`plan`]: memory and reads; [`run`](mod@run): the iterations
+//! - [`groups`]: names and counts of communities
 
 mod groups;
 mod plan;

@@ -60,8 +60,8 @@ pub(in super::super) fn estimate(plan: GatherPlan, graph: &Graph, cdlp: &CdlpCon
     let visited = pass * (iterations.min(1.0) + LATER_SHARE * later);
     let state = plan.bands.report.state_bytes_read;
     let estimate = plan.bands.estimate(graph, reads.visiting(visited), because);
-    // Iterations end early where no label changes any more, and lists whose neighbours lie near each
-    // other need few bands.
+    // Iterations end early where no label changes any more, and lists whose neighbours lie near
+    // each other need few bands.
     let bytes_read_at_least = (pass * passes(0.1)) as u64 * graph.page_bytes() as u64;
     Estimate {
         bytes_read_at_least,

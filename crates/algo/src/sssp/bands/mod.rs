@@ -9,8 +9,9 @@
 //! Most edges lead to a vertex that has a shorter path already. A *bound* of one byte a vertex, in
 //! memory, tells so for nearly all of them, which are then not sent ([`bounds`]).
 //!
-//! - [`plan`]: sizes and estimate; [`run`](mod@run): buckets and bands; [`band`]: the distances of a
-//!   band; [`relax`]: its edges; [`finish`]: what follows from all distances
+//! - [`plan`]: sizes and estimate; [`run`](mod@run): buckets and bands
+//! - [`band`]: the distances of a band; [`relax`]: its edges
+//! - [`finish`]: what follows from all distances
 
 mod band;
 mod bounds;
