@@ -138,7 +138,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Re
     if let Err(AlgoError::Engine(refused)) = plan_for(graph, config, |config| needs(graph, config))
     {
         let plan = bands::choose(graph, config, kcore, refused)?;
-        return Ok(bands::estimate(plan, graph));
+        return Ok(bands::estimate(plan, graph, kcore));
     }
     let config = &with_room(graph, config.clone())?;
     let plan = plan_for(graph, config, |config| needs(graph, config))?;

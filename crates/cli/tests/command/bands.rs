@@ -10,10 +10,10 @@ const RUNS: [(&str, std::ops::Range<f64>); 7] = [
     // How often components go over hub neighbours depends on the graph.
     ("wcc kron.cenote --memory 800KiB", 0.5..1.3),
     ("degrees kron.cenote --memory 800KiB", 0.85..1.15),
-    ("bfs kron.cenote --memory 800KiB", 0.5..2.0),
-    ("sssp kron.cenote --memory 1MiB", 0.5..2.0),
-    ("cdlp kron.cenote --memory 2MiB", 0.5..2.0),
-    ("kcore kron.cenote --memory 1600KiB", 0.5..2.0),
+    ("bfs kron.cenote --memory 480KiB", 0.85..1.15),
+    ("sssp kron.cenote --memory 800KiB", 0.85..1.15),
+    ("cdlp kron.cenote --memory 1200KiB", 0.7..1.3),
+    ("kcore kron.cenote --memory 900KiB", 0.6..1.6),
 ];
 
 /// A graph of 2^18 vertices, most of them with edges.
@@ -35,11 +35,11 @@ fn answers_in_bands_are_written_as_those_in_memory() {
         let report = parse(&little);
         let number = |name: &str| report[name].as_u64().unwrap();
         assert!(report["bands"]["count"].as_u64().unwrap() > 1, "{run}: {report}");
-        assert!(number("bytes_written") > 0 && number("state_bytes_read") > 0, "{run}: {report}");
+        assert!(number("bytes_written") > 0, "{run}: {report}");
+        assert!(number("state_bytes_read") > 0 || plenty == "degrees", "{run}: {report}");
         let estimate = parse(&bench.succeed(&format!("estimate {run} --json")));
         for bytes in ["bytes_read", "bytes_written"] {
             let (planned, found) = (estimate[bytes].as_f64().unwrap(), number(bytes) as f64);
-            println!("{run}: {bytes} {planned} {found} {}", planned / found);
             assert!(close.contains(&(planned / found)), "{run}: {bytes} {planned} {found}");
         }
         let read = |name: &str| std::fs::read(bench.path(name)).unwrap();

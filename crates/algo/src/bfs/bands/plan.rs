@@ -12,7 +12,7 @@ use crate::report::{Result, pages};
 const LIST_SHARE: usize = 1024;
 
 /// Passes over hub neighbours on social and Kronecker graphs.
-const LEVELS_BY_HUBS: f64 = 2.5;
+const LEVELS_BY_HUBS: f64 = 3.4;
 
 /// Passes over the pages beside the first.
 const AGAIN: f64 = 0.6;

@@ -10,7 +10,7 @@ use crate::ranks::is_natural;
 use crate::report::{Result, graph_pages};
 
 /// The share of vertices that later iterations look at, on social graphs.
-const LATER_SHARE: f64 = 0.75;
+const LATER_SHARE: f64 = 0.52;
 
 /// Plans a run in bands; see [`BandPlan::choose`](crate::bands::BandPlan::choose).
 pub(in super::super) fn choose(
@@ -38,7 +38,8 @@ pub(in super::super) fn choose(
     let bands = plan.bands.layout.bands as u64;
     let named = if is_natural(graph) { 0 } else { bands * labels };
     let read = of_sweeps(read) + bands * labels + 2 * named;
-    let written = of_sweeps(written) + labels + named;
+    // All labels are written in every iteration.
+    let written = u64::from(cdlp.iterations) * written + labels + named;
     Ok(plan.with((2 * labels, read, written)))
 }
 
