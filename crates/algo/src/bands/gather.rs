@@ -129,6 +129,10 @@ impl GatherPlan {
     }
 }
 
+/// What is done with the vertices of a band and their values, with memory for another band; returns
+/// whether values have changed.
+pub(crate) type Change<'f> = dyn FnMut(Range<VertexId>, &mut [u32], &mut [u32]) -> bool + 'f;
+
 /// The memory of sweeps.
 pub(crate) struct Gather<'a> {
     engine: &'a Engine,
@@ -321,12 +325,8 @@ impl<'a> Gather<'a> {
         Ok(place)
     }
 
-    /// Calls `change` with all values, a band at a time, in `own`; writes what it has changed.
-    pub fn for_each_band(
-        &mut self,
-        place: u64,
-        change: &mut dyn FnMut(Range<VertexId>, &mut [u32], &mut [u32]) -> bool,
-    ) -> Result<()> {
+    /// Calls `change` with all values, a band at a time; writes what it has changed.
+    pub fn for_each_band(&mut self, place: u64, change: &mut Change<'_>) -> Result<()> {
         for range in (0..self.layout.bands).map(|band| self.layout.range(band)) {
             self.engine.check_cancel()?;
             let (len, at) = (range.len(), place + VALUE_BYTES * u64::from(range.start));
