@@ -27,7 +27,19 @@ impl Forest {
     /// Lets every vertex point to its root.
     pub fn flatten(&self) {
         self.0.par_iter().enumerate().for_each(|(v, parent)| {
-            parent.store(self.root(v as VertexId), Ordering::Relaxed);
+            let mut v = v as VertexId;
+            // As `root`, but a parent only ever becomes smaller: a thread that has read a grandparent
+            // before another one stored the root would put an ancestor back in its place.
+            let root = loop {
+                let parent = self.parent(v);
+                let grandparent = self.parent(parent);
+                if grandparent == parent {
+                    break parent;
+                }
+                self.0[v as usize].fetch_min(grandparent, Ordering::Relaxed);
+                v = grandparent;
+            };
+            parent.store(root, Ordering::Relaxed);
         });
     }
 

@@ -183,7 +183,18 @@ impl Band {
         let order = Ordering::Relaxed;
         let all = 0..self.len as u32;
         all.clone().into_par_iter().for_each(|i| {
-            self.parents[i as usize].store(self.root(i), order);
+            let mut at = i;
+            // A parent only ever becomes smaller, as in memory.
+            let root = loop {
+                let parent = self.parent(at);
+                let grandparent = self.parent(parent);
+                if grandparent == parent {
+                    break parent;
+                }
+                self.parents[at as usize].fetch_min(grandparent, order);
+                at = grandparent;
+            };
+            self.parents[i as usize].store(root, order);
         });
         let vertices = self.first..self.first + self.len as VertexId;
         for v in giant.iter_in(vertices) {
