@@ -135,3 +135,23 @@ impl Kernel for JoinAll<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deep_trees_are_flattened_by_more_threads_than_there_are_cores() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(16).build().unwrap();
+        for round in 0..40_u32 {
+            let forest = Forest::new(60_000).unwrap();
+            for (v, parent) in (0_u32..).zip(forest.cells()).skip(1) {
+                // Paths of some ten thousand vertices that often meet.
+                let step = 1 + v.wrapping_mul(2_654_435_761 + round) % 5;
+                parent.store(v.saturating_sub(step), Ordering::Relaxed);
+            }
+            pool.install(|| forest.flatten());
+            assert!(forest.cells().iter().all(|parent| parent.load(Ordering::Relaxed) == 0));
+        }
+    }
+}
