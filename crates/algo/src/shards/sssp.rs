@@ -188,8 +188,9 @@ impl Sums for Relax<'_> {
         FrontierPart::default()
     }
 
-    fn distances(&self) -> &[AtomicU64] {
-        self.distances
+    #[inline(always)]
+    fn distance(&self, v: VertexId) -> u64 {
+        self.distances[v as usize].load(Ordering::Relaxed)
     }
 
     fn lengths(&self) -> Lengths {

@@ -28,8 +28,8 @@ impl Forest {
     pub fn flatten(&self) {
         self.0.par_iter().enumerate().for_each(|(v, parent)| {
             let mut v = v as VertexId;
-            // As `root`, but a parent only ever becomes smaller: a thread that has read a grandparent
-            // before another one stored the root would put an ancestor back in its place.
+            // As `root`, but a parent only ever becomes smaller: a thread that has read a
+            // grandparent before another one stored the root would put an ancestor back.
             let root = loop {
                 let parent = self.parent(v);
                 let grandparent = self.parent(parent);
