@@ -8,6 +8,7 @@ use cenote_engine::{EngineConfig, Graph};
 
 use super::{ORDERS, PLENTY, assert_close, budgets, config, folder, graphs, is_empty, updated};
 use crate::orders;
+use crate::plain::Plain;
 
 fn check_cdlp(
     case: &str,
@@ -40,13 +41,13 @@ fn check_cdlp(
 }
 
 /// Compares runs with several budgets with those in memory.
-fn check_cdlp_budgets(case: &str, graph: &Arc<Graph>, iterations: &[u32]) {
+fn check_cdlp_budgets(case: &str, graph: &Arc<Graph>, iterations: &[u32], threads: &[usize]) {
     let folder = folder();
     for &iterations in iterations {
         let labels = CdlpConfig::default().iterations(iterations);
         let expected = cdlp::run(graph, config(folder.path(), PLENTY, 2), &labels).unwrap();
         assert!(expected.run.bands.is_none());
-        for threads in [2, 4] {
+        for &threads in threads {
             let refused = |config| cdlp::run(graph, config, &labels).unwrap_err();
             for memory_bytes in budgets(folder.path(), threads, &refused) {
                 let case = format!("{case}, {iterations}, {threads} threads, {memory_bytes}");
@@ -58,24 +59,44 @@ fn check_cdlp_budgets(case: &str, graph: &Arc<Graph>, iterations: &[u32]) {
     assert!(is_empty(folder.path()));
 }
 
+fn check_labels(iterations: &[u32], threads: &[usize]) {
+    for graph in graphs().into_iter().filter(|graph| !graph.directed || graph.in_edges) {
+        check_cdlp_budgets(graph.name, &graph.stored(), iterations, threads);
+    }
+}
+
 #[test]
 fn labels_in_bands_are_those_in_memory() {
-    for graph in graphs().into_iter().filter(|graph| !graph.directed || graph.in_edges) {
-        check_cdlp_budgets(graph.name, &graph.stored(), &[0, 1, 6]);
+    check_labels(&[1, 6], &[4]);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_labels_in_bands_are_those_in_memory() {
+    check_labels(&[0, 1, 6], &[1, 2]);
+}
+
+fn check_labels_in_order(graphs: &[&Plain], threads: &[usize]) {
+    for graph in graphs {
+        for (order, codec) in ORDERS {
+            let stored = orders::stored(graph, order, codec, None);
+            let case = format!("order {order:?}, {}", graph.name);
+            check_cdlp_budgets(&case, &stored, &[3], threads);
+        }
+        check_cdlp_budgets(&format!("updated, {}", graph.name), &updated(graph), &[3], threads);
     }
 }
 
 #[test]
 fn labels_in_bands_do_not_depend_on_order_and_codec() {
+    check_labels_in_order(&[&graphs()[0]], &[2]);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_labels_in_bands_do_not_depend_on_order_and_codec() {
     let graphs = graphs();
-    for graph in [&graphs[0], &graphs[1], &graphs[4]] {
-        for (order, codec) in ORDERS {
-            let stored = orders::stored(graph, order, codec, None);
-            let case = format!("order {order:?}, {}", graph.name);
-            check_cdlp_budgets(&case, &stored, &[3]);
-        }
-        check_cdlp_budgets(&format!("updated, {}", graph.name), &updated(graph), &[3]);
-    }
+    check_labels_in_order(&[&graphs[0], &graphs[1], &graphs[4]], &[2, 4]);
 }
 
 fn check_kcore(
@@ -100,13 +121,13 @@ fn check_kcore(
 }
 
 /// Compares runs with several budgets with those in memory.
-fn check_kcore_budgets(case: &str, graph: &Arc<Graph>, limits: &[Option<u32>]) {
+fn check_kcore_budgets(case: &str, graph: &Arc<Graph>, limits: &[Option<u32>], threads: &[usize]) {
     let folder = folder();
     for &k in limits {
         let cores = k.map_or_else(KcoreConfig::default, |k| KcoreConfig::default().k(Some(k)));
         let expected = kcore::run(graph, config(folder.path(), PLENTY, 2), &cores).unwrap();
         assert!(expected.run.bands.is_none());
-        for threads in [2, 4] {
+        for &threads in threads {
             let refused = |config| kcore::run(graph, config, &cores).unwrap_err();
             for memory_bytes in budgets(folder.path(), threads, &refused) {
                 let case = format!("{case}, {k:?}, {threads} threads, {memory_bytes}");
@@ -118,24 +139,46 @@ fn check_kcore_budgets(case: &str, graph: &Arc<Graph>, limits: &[Option<u32>]) {
     assert!(is_empty(folder.path()));
 }
 
-#[test]
-fn core_numbers_in_bands_are_those_in_memory() {
+fn check_cores(limits: &[Option<u32>], threads: &[usize]) {
     for graph in graphs().into_iter().filter(|graph| !graph.directed || graph.in_edges) {
         // Chains and grids lower one bound after the other.
         let is_deep = ["path", "scattered", "grid"].iter().any(|deep| graph.name.starts_with(deep));
-        let limits: &[_] = if is_deep { &[Some(1)] } else { &[None, Some(3)] };
-        check_kcore_budgets(graph.name, &graph.stored(), limits);
+        let limits: &[_] = if is_deep { &[Some(1)] } else { limits };
+        check_kcore_budgets(graph.name, &graph.stored(), limits, threads);
+    }
+}
+
+#[test]
+fn core_numbers_in_bands_are_those_in_memory() {
+    check_cores(&[None], &[4]);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_core_numbers_in_bands_are_those_in_memory() {
+    check_cores(&[None, Some(3)], &[1, 2]);
+}
+
+fn check_cores_in_order(graphs: &[&Plain], limit: Option<u32>, threads: &[usize]) {
+    for graph in graphs {
+        for (order, codec) in ORDERS {
+            let stored = orders::stored(graph, order, codec, None);
+            let case = format!("order {order:?}, {}", graph.name);
+            check_kcore_budgets(&case, &stored, &[limit], threads);
+        }
+        let case = format!("updated, {}", graph.name);
+        check_kcore_budgets(&case, &updated(graph), &[Some(5)], threads);
     }
 }
 
 #[test]
 fn core_numbers_in_bands_do_not_depend_on_order_and_codec() {
+    check_cores_in_order(&[&graphs()[0]], Some(5), &[2]);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_core_numbers_in_bands_do_not_depend_on_order_and_codec() {
     let graphs = graphs();
-    for graph in [&graphs[0], &graphs[1]] {
-        for (order, codec) in ORDERS {
-            let stored = orders::stored(graph, order, codec, None);
-            check_kcore_budgets(&format!("order {order:?}, {}", graph.name), &stored, &[None]);
-        }
-        check_kcore_budgets(&format!("updated, {}", graph.name), &updated(graph), &[Some(5)]);
-    }
+    check_cores_in_order(&[&graphs[0], &graphs[1]], None, &[2, 4]);
 }
