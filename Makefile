@@ -43,8 +43,16 @@ help:
 demo: build
 	$(CENOTE) demo
 
+# The network is waited for while the compiler works.
+.PHONY: test-build
+test-build: toolchain
+	set -e; mkdir -p $(TARGET); \
+	  $(MAKE) --no-print-directory venv browser > $(TARGET)/venv.log 2>&1 & venv=$$!; \
+	  cargo test --workspace --locked --no-run; \
+	  wait $$venv && cat $(TARGET)/venv.log || { cat $(TARGET)/venv.log; exit 1; }
+
 .PHONY: test
-test: toolchain venv browser
+test: test-build
 	cargo test --workspace --locked
 	cargo build --workspace --locked --lib --example hops --example mixing --example five_best
 	ln -sf $(abspath $(TARGET))/debug/lib_cenote.so $(EXTENSION)
