@@ -50,10 +50,10 @@ class Update:
         values: type of the values of vertices, where none has one yet.
         progress: see `cenote.Progress`: of commits and merges that rewrite lists.
 
-    Ctrl-C ends a commit, a merge and a snapshot within a second. The graph is then as it was before
-    them, and the changes wait for the next commit, as `len(update)` says; a `with` statement drops
-    them. A commit that only writes to the log is too short to be ended: it is made, and then the
-    interrupt is raised.
+    Ctrl-C ends a commit, a merge, a snapshot and the reading of edges within a second. The graph is
+    then as it was before them, and the changes wait for the next commit, as `len(update)` says; a
+    `with` statement drops them. A commit that only writes to the log is too short to be ended: it
+    is made, and then the interrupt is raised.
 
     Raises:
         GraphLocked: another writer has the graph open.
@@ -176,12 +176,8 @@ class Update:
         weights = self._native.weights() if is_added else None
         inputs = list(inputs_of(edges, weights, options.get("weight")))
         of_edges = [one for one in inputs if one[0] not in ("vertices", "range")]
-        count = self._native.change_all(is_added, of_edges, options) if of_edges else 0
-        for kind, vertices in inputs:
-            if is_added and kind == "vertices":
-                for vertex in vertices:
-                    self.add_vertex(vertex)
-        return count
+        isolated = [v for kind, found in inputs if kind == "vertices" for v in found]
+        return self._native.change_all(is_added, of_edges, isolated if is_added else [], options)
 
     def delete(self, source: VertexId, target: VertexId, weight: float | None = None) -> None:
         """Deletes an edge, with `weight` only one of this weight.

@@ -159,7 +159,7 @@ impl PyShardRun {
         &self,
         py: Python<'_>,
         superstep: u64,
-        told: Vec<u64>,
+        shared: Vec<u64>,
         inbox: Vec<Option<Bytes<'_>>>,
     ) -> PyResult<Stepped> {
         let received: Vec<Option<Received<'_>>> = inbox
@@ -173,7 +173,7 @@ impl PyShardRun {
             .collect();
         let step = self.call.wait(py, None, || {
             let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(run.step(superstep, &told, &received).map_err(Error::from)?)
+            Ok(run.step(superstep, &shared, &received).map_err(Error::from)?)
         })?;
         let messages = step.messages.into_iter().map(|message| message.map(arrays)).collect();
         Ok((messages, step.report.into_iter().collect()))

@@ -190,12 +190,14 @@ impl PyUpdate {
         self.change(|update| Ok(update.weights().map(WeightType::name)))
     }
 
-    /// Adds or deletes the edges of inputs. Returns their number.
+    /// Adds or deletes the edges of inputs, and adds vertices. Returns the number of edges; after
+    /// an error none of them is left.
     fn change_all(
         &self,
         py: Python<'_>,
         is_added: bool,
         inputs: Vec<(String, Bound<'_, PyAny>)>,
+        vertices: Vec<Bound<'_, PyAny>>,
         options: &Bound<'_, PyDict>,
     ) -> PyResult<u64> {
         let columns = columns(options)?;
@@ -205,9 +207,21 @@ impl PyUpdate {
         for one in &inputs {
             given.extend(input(one, &columns, weights, &raised)?);
         }
-        let done = self.work(py, "reading edges", |update| match is_added {
-            true => update.add_all(given),
-            false => update.delete_all(given),
+        let vertices = vertices.iter().map(id_text).collect::<PyResult<Vec<String>>>()?;
+        let done = self.work(py, "reading edges", |update| {
+            let before = update.len();
+            let read = match is_added {
+                true => update.add_all(given),
+                false => update.delete_all(given),
+            };
+            let mut vertices = vertices.into_iter();
+            let done = read.and_then(|count| {
+                vertices.try_for_each(|id| update.add_vertex(id)).map(|()| count)
+            });
+            if done.is_err() {
+                update.truncate(before);
+            }
+            done
         });
         match raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(error) => Err(error),

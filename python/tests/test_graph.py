@@ -157,7 +157,12 @@ def test_many_edges_are_added_and_deleted_from_tables_arrays_graphs_and_files(fr
     assert update.report["deleted"] == 2
     lonely = nx.Graph([("ada", "zoe")])
     lonely.add_node("yan")
+    nameless = nx.Graph([("ada", "zoe")])
+    nameless.add_node("")
     with cenote.update(friends) as update:
+        with pytest.raises(cenote.InvalidInput, match="1 to 65535 bytes"):
+            update.add_all(nameless)
+        assert len(update) == 0, "nor is an edge beside a vertex with a fault"
         assert update.add_all(lonely) == 1
     with cenote.open(friends) as graph:
         assert {"yan", "zoe"} <= set(graph.ids().to_pylist())

@@ -37,6 +37,17 @@ pub(crate) trait Neighbourhood: Sync {
     fn take(&self, local: &mut Self::Local, v: VertexId, neighbours: &[&[VertexId]]);
 }
 
+/// The directions in which a vertex has neighbours.
+pub(crate) fn directions(is_directed: bool) -> &'static [Direction] {
+    if is_directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] }
+}
+
+/// An upper bound of the entries of the longest list, in both directions added up.
+pub(crate) fn entries_bound(graph: &Graph) -> u64 {
+    let of = |direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound);
+    of(Direction::Out) + of(Direction::In)
+}
+
 /// Required bytes of visits, and optional bytes that make them faster.
 pub(crate) fn bytes_for(graph: &Graph, config: &EngineConfig) -> (u64, u64) {
     let pieces = Assembled::bytes_for(graph, config);

@@ -28,6 +28,19 @@ pub struct Progress {
     pub bytes_expected: u64,
 }
 
+/// For reading inputs: ends it when the closure returns true, and reports nothing.
+pub(crate) struct CancelledBy<F>(pub F);
+
+impl<F: Fn() -> bool + Sync> cenote_import::Progress for CancelledBy<F> {
+    fn begin(&self, _: cenote_import::Phase, _: Option<u64>) {}
+
+    fn advance(&self, _: u64) {}
+
+    fn cancelled(&self) -> bool {
+        (self.0)()
+    }
+}
+
 /// The caller's closures for progress and cancellation.
 #[derive(Clone, Default)]
 pub(crate) struct Watch {

@@ -136,14 +136,14 @@ class Run:
                 self._listener(phase, superstep, self._program.total, at - started)
             reports: list[Report] = raise_failed(get([step[0] for step in steps]))
             self._record(superstep, reports, time.perf_counter() - at)
-            told = self._program.decide(superstep, dict(shared), reports)
-            if told is None:
+            following = self._program.decide(superstep, dict(shared), reports)
+            if following is None:
                 columns = [actor.columns.options(num_returns=2).remote() for actor in actors]
                 get([done for done, _ in columns])
                 summary = self._program.summary(superstep, shared, reports)
                 return [found for _, found in columns], summary
             inbox = [[step[1 + to] for step in steps] for to in range(count)]
-            superstep, shared = superstep + 1, told
+            superstep, shared = superstep + 1, following
             if superstep % self._every == 0:
                 self._keep(superstep, shared, inbox)
 

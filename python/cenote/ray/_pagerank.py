@@ -38,7 +38,7 @@ class PageRankProgram(KernelProgram):
     def first(self) -> Shared:
         return {"dangling": 0}
 
-    def told(self, superstep: int, shared: Shared) -> list[int]:
+    def words(self, superstep: int, shared: Shared) -> list[int]:
         return [shared["dangling"], int(superstep >= self.iterations)]
 
     def decide(self, superstep: int, shared: Shared, reports: list[Report]) -> Shared | None:

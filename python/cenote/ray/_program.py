@@ -65,15 +65,15 @@ class Program(ABC):
     """The value of a column that stands for none."""
 
     def first(self) -> Shared:
-        """What is told for superstep 0."""
+        """The shared values of superstep 0."""
         return {}
 
     @abstractmethod
     def decide(self, superstep: int, shared: Shared, reports: list[Report]) -> Shared | None:
-        """What is told for the next superstep, or None if this was the last one."""
+        """The shared values of the next superstep, or None if this was the last one."""
 
     def summary(self, superstep: int, shared: Shared, reports: list[Report]) -> dict[str, Any]:
-        """A summary of the answer, from what was told for the last superstep and reported of it."""
+        """A summary of the answer, from the shared values and the reports of the last superstep."""
         return {}
 
     def parameters(self) -> dict[str, Any]:
@@ -90,8 +90,8 @@ class KernelProgram(Program):
         """The parameters of its supersteps."""
         return {}
 
-    def told(self, superstep: int, shared: Shared) -> list[int]:
-        """What a superstep is told, by the order that the algorithm has for it."""
+    def words(self, superstep: int, shared: Shared) -> list[int]:
+        """The shared values of a superstep for the native part, in the order of the algorithm."""
         return []
 
     def begin(self, shard: Shard, state: State | None) -> None:
@@ -103,7 +103,7 @@ class KernelProgram(Program):
         self, shard: Shard, superstep: int, shared: Shared, inbox: Sequence[Mail]
     ) -> tuple[list[Mail], Report]:
         mail = [None if message is None else message.to_bytes() for message in inbox]
-        messages, report = self._run.step(superstep, self.told(superstep, shared), mail)
+        messages, report = self._run.step(superstep, self.words(superstep, shared), mail)
         return [None if arrays is None else Message.of(*arrays) for arrays in messages], report
 
     def saved(self) -> State:

@@ -45,7 +45,7 @@ class BfsProgram(KernelProgram):
     def first(self) -> Shared:
         return {"reached": 0, "depth": 0, "was_bottom_up": 0, "bottom_up": 0}
 
-    def told(self, superstep: int, shared: Shared) -> list[int]:
+    def words(self, superstep: int, shared: Shared) -> list[int]:
         return [shared["was_bottom_up"], shared["bottom_up"]]
 
     def decide(self, superstep: int, shared: Shared, reports: list[Report]) -> Shared | None:
@@ -94,7 +94,7 @@ class SsspProgram(KernelProgram):
     def first(self) -> Shared:
         return {"bound": 0}
 
-    def told(self, superstep: int, shared: Shared) -> list[int]:
+    def words(self, superstep: int, shared: Shared) -> list[int]:
         return [shared["bound"]]
 
     def decide(self, superstep: int, shared: Shared, reports: list[Report]) -> Shared | None:

@@ -41,7 +41,7 @@ class CdlpProgram(KernelProgram):
             raise InvalidInput(f"iterations is {iterations}: 0 or more are needed")
         self.iterations, self.total = iterations, iterations + 1
 
-    def told(self, superstep: int, shared: Shared) -> list[int]:
+    def words(self, superstep: int, shared: Shared) -> list[int]:
         return [int(superstep >= self.iterations)]
 
     def decide(self, superstep: int, shared: Shared, reports: list[Report]) -> Shared | None:

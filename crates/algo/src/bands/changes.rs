@@ -1,19 +1,13 @@
 //! Sweeps over the vertices whose neighbours changed.
 
-use cenote_engine::{ActiveSet, Bitmap, Direction, Engine, Frontier, Kernel, List};
+use cenote_engine::{ActiveSet, Bitmap, Engine, Frontier, Kernel, List};
 
+use super::plan::list_max;
+use crate::neighbourhood::directions;
 use crate::report::Result;
 
 /// Neighbours of what changed are collected if at most one vertex in so many did.
 const COLLECT_SHARE: u64 = 4;
-
-/// A frontier keeps a list of up to one vertex in so many.
-const LIST_SHARE: usize = 1024;
-
-/// The most vertices in the list of a frontier.
-fn list_max(vertices: usize) -> usize {
-    vertices / LIST_SHARE + 1
-}
 
 /// Which values change, and which may change next.
 pub(crate) struct Changes<'a> {
@@ -53,11 +47,7 @@ impl<'a> Changes<'a> {
             self.frontier.set(self.changed.iter());
             self.changed.clear();
             let touch = Touch(&self.changed);
-            let both: &[_] = match graph.is_directed() {
-                true => &[Direction::Out, Direction::In],
-                false => &[Direction::Out],
-            };
-            for &direction in both {
+            for &direction in directions(graph.is_directed()) {
                 let active = ActiveSet::In(&self.frontier);
                 self.engine.visit(format!("{label}: neighbours"), direction, active, &touch)?;
             }

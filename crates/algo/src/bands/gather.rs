@@ -15,7 +15,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use super::plan::{BandPlan, Layout, Shape, Traffic};
-use crate::neighbourhood::{PIECE_WORDS, load};
+use crate::neighbourhood::{PIECE_WORDS, directions, load};
 use crate::report::{AlgoError, Result};
 use crate::residual::{ResidualPart, places, targets};
 
@@ -44,11 +44,6 @@ pub(crate) trait Take: Sync {
     fn take(&self, local: &mut Self::Local, v: VertexId, own: u32, values: &[&[u32]]) -> u32;
 }
 
-/// The directions in which a vertex has neighbours.
-fn directions(graph: &Graph) -> &'static [Direction] {
-    if graph.is_directed() { &[Direction::Out, Direction::In] } else { &[Direction::Out] }
-}
-
 /// Bytes of entries and pieces of all lists in memory.
 fn all_bytes(graph: &Graph) -> u64 {
     let of = |&direction: &Direction| {
@@ -56,7 +51,7 @@ fn all_bytes(graph: &Graph) -> u64 {
         let pieces = lists.pages() + (graph.vertices() as u64).min(lists.stored_edges());
         4 * (lists.stored_edges() + WORDS_BESIDE as u64 * pieces)
     };
-    directions(graph).iter().map(of).sum()
+    directions(graph.is_directed()).iter().map(of).sum()
 }
 
 /// The least memory for lists: those of the longest neighbourhood.
@@ -64,7 +59,7 @@ fn room_bytes_min(graph: &Graph) -> u64 {
     let longest = |&direction: &Direction| {
         graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound) * 6 + 8192
     };
-    directions(graph).iter().map(longest).sum()
+    directions(graph.is_directed()).iter().map(longest).sum()
 }
 
 /// A run of sweeps.
@@ -264,7 +259,7 @@ impl<'a> Gather<'a> {
         (active, range): (ActiveSet<'_>, Range<VertexId>),
     ) -> Result<Option<(Vec<ResidualPart>, usize)>> {
         let (mut room, mut all) = (self.room_words, Vec::new());
-        for &direction in directions(self.engine.graph()) {
+        for &direction in directions(self.engine.graph().is_directed()) {
             let set = (active, range.clone());
             let what = (label.to_owned(), loops);
             match load(self.engine, what, direction, set, &mut room)? {

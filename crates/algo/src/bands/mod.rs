@@ -10,4 +10,5 @@ mod plan;
 
 pub(crate) use changes::Changes;
 pub(crate) use gather::{Gather, GatherPlan, Take};
-pub(crate) use plan::{BandPlan, Layout, Shape, Traffic};
+pub(crate) use plan::{BandPlan, Layout, Shape, Traffic, VERTICES_ALIGN};
+pub(crate) use plan::{band_of_each, block_bytes, buffer_bytes, fewest_bands, list_max};

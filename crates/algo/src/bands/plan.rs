@@ -9,10 +9,54 @@ use crate::estimate::{Estimate, Reads, may_be_in_bands};
 use crate::report::{Bands, Result};
 
 /// Bands are multiples of this, so that their parts of arrays are aligned.
-const VERTICES_ALIGN: usize = 1024;
+pub(crate) const VERTICES_ALIGN: usize = 1024;
 
 /// The most bands: with more, a band is smaller than everything beside it.
 const BANDS_MAX: usize = 64;
+
+/// A frontier keeps a list of up to one vertex in so many, for one part in 32 of the set's memory
+/// per thread.
+const LIST_SHARE: usize = 1024;
+
+/// The most vertices in the list of a frontier.
+pub(crate) fn list_max(vertices: usize) -> usize {
+    vertices / LIST_SHARE + 1
+}
+
+/// Vertices of a band, and how many bands there are then, for so many at most.
+pub(crate) fn band_of_each(vertices: usize, bands: usize) -> (usize, usize) {
+    let band = vertices.div_ceil(bands).next_multiple_of(VERTICES_ALIGN);
+    (band, vertices.div_ceil(band).max(1))
+}
+
+/// Bytes of the buffers for large transfers, in a state of `memory_bytes`.
+pub(crate) fn buffer_bytes(memory_bytes: u64) -> u64 {
+    (memory_bytes / 16).clamp(32 << 10, 2 << 20)
+}
+
+/// Bytes of a block in a state of `memory_bytes`, where each thread has so many of them.
+pub(crate) fn block_bytes(memory_bytes: u64, threads: usize, blocks: usize) -> usize {
+    const ALIGN: usize = STATE_ALIGN_BYTES as usize;
+    let all = usize::try_from((memory_bytes / 8).clamp(4 << 10, 64 << 20)).expect("clamped");
+    ((all / threads / blocks).min(256 << 10) / ALIGN).max(1) * ALIGN
+}
+
+/// The layout of the fewest bands whose state fits `memory_bytes` beside buffers for reads; if none
+/// does, the one of the smallest state. `layout` makes one of a number of bands and the memory.
+pub(crate) fn fewest_bands<L>(
+    memory_bytes: u64,
+    layout: impl Fn(usize, u64) -> L,
+    state_bytes: impl Fn(&L) -> u64,
+) -> L {
+    let of_reads = (memory_bytes / 8).clamp(64 << 10, 8 << 20);
+    let fitting = (1..=BANDS_MAX)
+        .map(|bands| layout(bands, memory_bytes))
+        .find(|layout| state_bytes(layout) + of_reads <= memory_bytes);
+    fitting.unwrap_or_else(|| {
+        let least = (1..=BANDS_MAX).map(|bands| layout(bands, 0));
+        least.min_by_key(state_bytes).expect("there is one band")
+    })
+}
 
 /// What an algorithm has in memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,14 +98,10 @@ impl Layout {
         bands: usize,
         memory_bytes: u64,
     ) -> Self {
-        const ALIGN: usize = STATE_ALIGN_BYTES as usize;
         let (vertices, threads) = (graph.vertices(), config.threads);
-        let band = vertices.div_ceil(bands).next_multiple_of(VERTICES_ALIGN);
-        let bands = vertices.div_ceil(band).max(1);
-        let buffer_bytes = (memory_bytes / 16).clamp(32 << 10, 2 << 20);
-        let of_blocks = usize::try_from((memory_bytes / 8).clamp(4 << 10, 64 << 20));
-        let block_bytes = of_blocks.expect("clamped") / threads / (bands + 8);
-        let block_bytes = (block_bytes.min(256 << 10) / ALIGN).max(1) * ALIGN;
+        let (band, bands) = band_of_each(vertices, bands);
+        let buffer_bytes = buffer_bytes(memory_bytes);
+        let block_bytes = block_bytes(memory_bytes, threads, bands + 8);
         let blocks = if shape.has_messages {
             // Twice the references, since vectors of them grow.
             Blocks::memory_bytes(threads, bands, block_bytes)
@@ -81,14 +121,11 @@ impl Layout {
         let fixed = Engine::fixed_bytes(graph, config);
         let memory = config.memory_bytes.saturating_sub(fixed);
         let beside = memory.saturating_sub(shape.fixed_bytes);
-        let of_reads = (beside / 8).clamp(64 << 10, 8 << 20);
-        let fitting = (1..=BANDS_MAX)
-            .map(|bands| Self::new(graph, config, shape, bands, beside))
-            .find(|layout| layout.state_bytes + of_reads <= memory);
-        fitting.unwrap_or_else(|| {
-            let least = (1..=BANDS_MAX).map(|bands| Self::new(graph, config, shape, bands, 0));
-            least.min_by_key(|layout| layout.state_bytes).expect("there is one band")
-        })
+        fewest_bands(
+            beside,
+            |bands, memory_bytes| Self::new(graph, config, shape, bands, memory_bytes),
+            |layout| layout.state_bytes - shape.fixed_bytes,
+        )
     }
 
     /// The band of a vertex.

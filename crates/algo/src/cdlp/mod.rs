@@ -25,8 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs,
-    VertexId, setters,
+    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, setters,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
@@ -106,10 +105,7 @@ impl Cdlp {
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
     let (lists, scratch_bytes) = neighbourhood::bytes_for(graph, config);
-    let longest: u64 = [Direction::Out, Direction::In]
-        .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound))
-        .iter()
-        .sum();
+    let longest = neighbourhood::entries_bound(graph);
     let tables = config.threads as u64 * Frequent::bytes_for(longest);
     let sets = 2 * Bitmap::bytes_for(n) + Frontier::bytes_for(n, config.threads);
     Needs { what: NAME, state_bytes: 8 * n as u64 + sets + tables + lists, scratch_bytes }

@@ -14,11 +14,12 @@ use std::sync::Arc;
 
 use cenote_engine::{Bitmap, Engine, EngineConfig, EngineError, Graph, StateFile, VertexId};
 
-use super::bounds::{bound_max, directions};
+use super::bounds::bound_max;
 use super::inner::Histogram;
 use super::{Kcore, KcoreConfig};
 use crate::bands::{Changes, Gather, GatherPlan, Take};
 use crate::estimate::{Estimate, Reads};
+use crate::neighbourhood::directions;
 use crate::report::{Result, Run, graph_pages};
 
 /// About how many sweeps over all vertices the reads of all sweeps add up to: measured on Kronecker
@@ -47,7 +48,7 @@ pub(super) fn choose(
     let bounds = 4 * n as u64;
     let (read, written) = plan.sweep_bytes();
     let of_sweeps = |bytes: u64| (sweeps(most(graph, kcore)) * bytes as f64) as u64;
-    let degrees = directions(graph).len() as u64 * bounds;
+    let degrees = directions(graph.is_directed()).len() as u64 * bounds;
     let read = of_sweeps(read) + degrees;
     let written = 2 * of_sweeps(written) + degrees;
     Ok(plan.with((bounds, read, written)))
@@ -116,7 +117,7 @@ pub(super) fn run(
 fn degrees(graph: &Graph, most: u32, (file, gather): (&StateFile, &mut Gather<'_>)) -> Result<u64> {
     let layout = gather.layout;
     let place = file.reserve(4 * layout.vertices as u64);
-    for (nth, &direction) in directions(graph).iter().enumerate() {
+    for (nth, &direction) in directions(graph.is_directed()).iter().enumerate() {
         let (mut at, mut moved) = (0, Ok(()));
         graph.degrees(direction, &mut |_, degrees| {
             for &degree in degrees {

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{Bitmap, Direction, Graph, HugeVec, VertexId};
+use cenote_engine::{Bitmap, Graph, HugeVec, VertexId};
 use rayon::prelude::*;
 
+use crate::neighbourhood::directions;
 use crate::report::Result;
 
 /// Lists shorter than this many neighbours in the remaining graph are those of leaves and isolated
@@ -36,14 +37,9 @@ fn multiplicity(graph: &Graph) -> Option<u64> {
     (!superblock.duplicates_kept).then_some(if superblock.directed { 2 } else { 1 })
 }
 
-/// The directions in which a vertex has neighbours.
-pub(super) fn directions(graph: &Graph) -> &'static [Direction] {
-    if graph.is_directed() { &[Direction::Out, Direction::In] } else { &[Direction::Out] }
-}
-
 /// Entries of all lists.
 pub(super) fn entries(graph: &Graph) -> u64 {
-    graph.superblock().stored_out * directions(graph).len() as u64
+    graph.superblock().stored_out * directions(graph.is_directed()).len() as u64
 }
 
 /// An upper bound of all core numbers, whatever the degrees: a k-core in which two vertices share
@@ -67,7 +63,7 @@ impl Bounds {
         let n = graph.vertices();
         let mut of: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
         let mut entries = 0;
-        for direction in directions(graph) {
+        for direction in directions(graph.is_directed()) {
             graph.degrees(*direction, &mut |first, degrees| {
                 for (bound, &degree) in of[first as usize..].iter_mut().zip(degrees) {
                     entries += degree;

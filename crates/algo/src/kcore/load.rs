@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 
 use cenote_engine::{ActiveSet, Engine, Graph, Kernel, List};
 
-use super::bounds::{Bounds, directions};
+use super::bounds::Bounds;
 use super::peel::{WORDS_BESIDE, peel};
+use crate::neighbourhood::directions;
 use crate::report::{AlgoError, Result, pages};
 use crate::residual::{Kept, Parts, ResidualPart};
 
@@ -15,8 +16,9 @@ pub(super) const LIST_WORDS: u64 = WORDS_BESIDE as u64 + 2;
 
 /// Bytes of so many lists in memory, each piece of a list for itself.
 pub(super) fn bytes_for(graph: &Graph, lists: u64, entries: u64) -> u64 {
-    let pages: u64 = directions(graph).iter().map(|&direction| pages(graph, direction)).sum();
-    let pieces = lists * directions(graph).len() as u64 + pages;
+    let pages: u64 =
+        directions(graph.is_directed()).iter().map(|&direction| pages(graph, direction)).sum();
+    let pieces = lists * directions(graph.is_directed()).len() as u64 + pages;
     4 * (entries + pieces * LIST_WORDS)
 }
 
@@ -28,7 +30,7 @@ pub(super) fn finish(engine: &Engine, bounds: &mut Bounds, bytes: u64) -> Result
     let is_first = bounds.done.iter().next().is_none();
     // All together fit, whatever the share of each worker: only what is written takes memory.
     let mut parts = Parts::new(bytes * workers as u64, workers, WORDS_BESIDE)?;
-    for direction in directions(graph) {
+    for direction in directions(graph.is_directed()) {
         let load = Load { bounds, parts, is_first };
         let active = ActiveSet::NotIn(&bounds.done);
         let filled = engine.visit("remaining lists", *direction, active, &load)?;

@@ -32,8 +32,9 @@ use cenote_engine::{
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
 use crate::neighbourhood;
+use crate::neighbourhood::directions;
 use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
-use bounds::{Bounds, bound_max, directions, entries};
+use bounds::{Bounds, bound_max, entries};
 use inner::Histogram;
 use outer::{Outer, Remaining};
 pub use verify::verify;
@@ -268,7 +269,7 @@ impl Search<'_> {
     fn outer(&mut self, remaining: Remaining) -> Result<()> {
         let graph = self.engine.graph();
         let n = graph.vertices();
-        let active = directions(graph).iter().map(|_| Bitmap::new(n));
+        let active = directions(graph.is_directed()).iter().map(|_| Bitmap::new(n));
         let active = active.collect::<std::result::Result<Vec<_>, _>>()?;
         let mut outer = Outer::new(self.engine, self.bounds, remaining, &active)?;
         let level = outer.run(|remaining| fits(graph, self.room_bytes, remaining))?;

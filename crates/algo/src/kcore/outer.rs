@@ -18,7 +18,8 @@ use cenote_engine::{
     ActiveSet, Bitmap, Direction, Engine, Graph, Kernel, List, Page, Purpose, VertexId,
 };
 
-use super::bounds::{Bounds, TRIVIAL, directions};
+use super::bounds::{Bounds, TRIVIAL};
+use crate::neighbourhood::directions;
 use crate::report::{Result, pages};
 use crate::worklist::{IDLE, Slack, Worklist};
 
@@ -28,7 +29,7 @@ pub(super) fn bytes_for(graph: &Graph) -> u64 {
         let worklist = Worklist::bytes_for(pages(graph, *direction));
         worklist.saturating_add(Bitmap::bytes_for(graph.vertices()))
     };
-    directions(graph).iter().map(of).fold(0, u64::saturating_add)
+    directions(graph.is_directed()).iter().map(of).fold(0, u64::saturating_add)
 }
 
 /// The lists of the vertices that remain.
@@ -46,7 +47,7 @@ pub(super) fn trees(engine: &Engine, bounds: &mut Bounds) -> Result<Remaining> {
         bounds.set(v, 0);
         bounds.set_count(v, 0);
     }
-    for direction in directions(engine.graph()) {
+    for direction in directions(engine.graph().is_directed()) {
         let active = ActiveSet::NotIn(&bounds.done);
         engine.visit("neighbours", *direction, active, &Neighbours { bounds })?;
     }
@@ -138,7 +139,7 @@ impl<'a> Outer<'a> {
         active: &'a [Bitmap],
     ) -> Result<Self> {
         let mut worklists = Vec::new();
-        for (&direction, active) in directions(engine.graph()).iter().zip(active) {
+        for (&direction, active) in directions(engine.graph().is_directed()).iter().zip(active) {
             let adjacency = engine.graph().adjacency(direction).expect("in-edges were demanded");
             worklists.push((direction, Worklist::new(adjacency, active)?));
         }

@@ -44,7 +44,7 @@ use crate::estimate::{Estimate, Reads, kept};
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
 pub(crate) use fixed::{WideSum, from_fixed, to_fixed};
-pub(crate) use pull::{PREFETCH_ENTRIES, gather, rank, share};
+pub(crate) use pull::{Masses, PREFETCH_ENTRIES, gather, rank, share};
 use restart::Restart;
 
 const NAME: &str = "pagerank";

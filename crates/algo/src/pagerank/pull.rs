@@ -167,14 +167,16 @@ struct Gather<'a> {
 }
 
 /// Mass in fixed point, summed by one worker.
-#[derive(Default)]
-struct Masses {
-    change: u64,
-    dangling: u64,
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Masses {
+    /// By how much ranks change in all.
+    pub change: u64,
+    /// The mass of vertices without out-edges.
+    pub dangling: u64,
 }
 
 impl Masses {
-    fn and(self, other: Self) -> Self {
+    pub fn and(self, other: Self) -> Self {
         Self {
             change: self.change.wrapping_add(other.change),
             dangling: self.dangling.wrapping_add(other.dangling),

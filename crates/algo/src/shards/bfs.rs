@@ -1,8 +1,8 @@
 //! Breadth-first search on a shard: levels, and with parents the in-neighbour on the level before
 //! with the smallest number.
 //!
-//! In superstep t the own vertices of level t are known. They are expanded in one of two ways,
-//! which all shards are told:
+//! In superstep t the own vertices of level t are known. They are expanded in one of two ways, the
+//! same on all shards:
 //!
 //! - *top-down*: they mark their neighbours; those in the boundary are sent to the owners, once,
 //!   when the shard first reaches them: a later candidate would be of a higher level.
@@ -87,7 +87,7 @@ impl Bfs {
             bfs.levels[v as usize].store(0, Ordering::Relaxed);
             bfs.propose(v, part.numbers[v as usize] as u32);
         }
-        part.for_each_boundary(|v| {
+        part.boundary().for_each(|v| {
             bfs.visited.insert(v);
         });
         Ok(bfs)
@@ -217,7 +217,7 @@ impl Bfs {
 
 impl Program for Bfs {
     fn step(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<Step> {
-        let (was_bottom_up, is_bottom_up) = (input.is_told(0), input.is_told(1));
+        let (was_bottom_up, is_bottom_up) = (input.is_set(0), input.is_set(1));
         let level = input.superstep as u32;
         if std::mem::take(&mut self.is_stale) {
             self.rebuild(part, level);

@@ -7,8 +7,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Adjacency, Assembled, Bitmap, Direction, Engine, EngineConfig, Frontier, HugeVec,
-    VertexId,
+    ActiveSet, Assembled, Bitmap, Engine, EngineConfig, Frontier, HugeVec, VertexId,
 };
 use rayon::prelude::*;
 
@@ -27,10 +26,7 @@ const NONE: u32 = u32::MAX;
 /// thread the labels of the longest neighbourhood; pieces of lists.
 pub(super) fn bytes_for(part: &Part, config: &EngineConfig) -> u64 {
     let places = part.places();
-    let longest: u64 = [Direction::Out, Direction::In]
-        .map(|direction| part.graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound))
-        .iter()
-        .sum();
+    let longest = neighbourhood::entries_bound(&part.graph);
     let tables = config.threads as u64 * Frequent::bytes_for(longest);
     let sets = 2 * Bitmap::bytes_for(places) + Frontier::bytes_for(places, 1);
     8 * places as u64 + sets + 12 * part.exchanged() + tables + lists_bytes(part, config)
@@ -121,7 +117,7 @@ impl Program for Cdlp {
         let count = self.propagate(engine, part)?;
         let has_changed = |v| self.changed.contains(v);
         let label = |_, v| if has_changed(v) { self.label(v) } else { NONE };
-        let messages = match input.is_told(0) {
+        let messages = match input.is_set(0) {
             true => quiet(part),
             false => to_mirrors(part, |_, v| has_changed(v), label),
         };

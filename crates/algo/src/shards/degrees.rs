@@ -4,12 +4,13 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{Direction, Engine, HugeVec, Kernel, List};
+use rayon::prelude::*;
 
 use super::Part;
 use super::exchange::{from_mirrors, quiet, to_owners};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
-use crate::report::Result;
+use crate::report::{AlgoError, Result};
 
 /// Memory: 4 bytes an own vertex, 4 a vertex of the file, 12 for each exchanged count.
 pub(super) fn bytes_for(part: &Part) -> u64 {
@@ -24,13 +25,27 @@ pub(super) fn out_degrees(part: &Part) -> Result<HugeVec<AtomicU32>> {
 fn degrees(part: &Part, direction: Direction) -> Result<HugeVec<AtomicU32>> {
     let own = part.own();
     let degrees = HugeVec::<AtomicU32>::zeroed(own.len())?;
+    let mut most = 0;
     part.graph.degrees(direction, &mut |first, some| {
         for (v, &degree) in (first..).zip(some).filter(|(v, _)| own.contains(v)) {
-            let degree = u32::try_from(degree).unwrap_or(u32::MAX);
-            degrees[(v - own.start) as usize].store(degree, Ordering::Relaxed);
+            most = most.max(degree);
+            degrees[(v - own.start) as usize].store(degree as u32, Ordering::Relaxed);
         }
     })?;
-    Ok(degrees)
+    if most > u64::from(u32::MAX) { Err(too_many()) } else { Ok(degrees) }
+}
+
+/// The error of a vertex with more edges than are counted.
+fn too_many() -> AlgoError {
+    AlgoError::Unsupported {
+        what: "an algorithm over shards",
+        needs: "at most 2^32 - 1 edges at each vertex",
+        remedy: "run it on the graph that was cut, or import that without repeated edges",
+    }
+}
+
+fn total(degrees: &[AtomicU32]) -> u64 {
+    degrees.par_iter().map(|degree| u64::from(degree.load(Ordering::Relaxed))).sum()
 }
 
 pub(super) struct Degrees {
@@ -57,11 +72,20 @@ impl Program for Degrees {
             let count = |v| self.inward[v as usize].load(Ordering::Relaxed);
             if input.superstep == 0 {
                 engine.visit("pass", Direction::Out, part.own_set(), &Count(&self.inward))?;
+                // A count that wraps loses 2^32 of them.
+                if total(&self.inward) != total(&self.outward) {
+                    return Err(too_many());
+                }
                 messages = to_owners(part, |v| count(v) > 0, count);
             } else {
+                let mut wraps = false;
                 from_mirrors(part, input.inbox, |_, v, more: u32| {
-                    self.inward[v as usize].fetch_add(more, Ordering::Relaxed);
+                    let before = self.inward[v as usize].fetch_add(more, Ordering::Relaxed);
+                    wraps |= before.checked_add(more).is_none();
                 });
+                if wraps {
+                    return Err(too_many());
+                }
             }
         }
         Ok(Step { messages, report: Vec::new() })

@@ -136,7 +136,7 @@ pub(super) fn sent(messages: &[Option<Message>]) -> u64 {
     messages.iter().flatten().map(|message| message.values.len() as u64).sum()
 }
 
-/// An array of a value a vertex of the file.
+/// An array of so many values, each set by `store`.
 pub(super) fn filled<T>(len: usize, store: impl Fn(&T) + Sync + Send) -> crate::Result<HugeVec<T>>
 where
     T: bytemuck::Zeroable + Send + Sync,

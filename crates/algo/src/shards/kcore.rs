@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, HugeVec, Kernel, List, VertexId,
+    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, HugeVec, Kernel, List, VertexId,
 };
 use rayon::prelude::*;
 
@@ -25,7 +25,7 @@ use super::cdlp::{lists_bytes, visit};
 use super::exchange::{filled, from_owners, sent, to_mirrors};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
-use crate::neighbourhood::Neighbourhood;
+use crate::neighbourhood::{Neighbourhood, directions, entries_bound};
 use crate::report::Result;
 
 /// A bound that is none: of a vertex whose bound did not fall, in a message of all.
@@ -38,12 +38,7 @@ const FEW_SHARE: u64 = 32;
 /// exchanged bound; per thread a count for each bound up to the largest degree; pieces of lists.
 pub(super) fn bytes_for(part: &Part, config: &EngineConfig) -> u64 {
     let places = part.places();
-    let longest: u64 = [Direction::Out, Direction::In]
-        .map(|direction| {
-            part.graph.adjacency(direction).map_or(0, |lists| lists.list_entries_bound())
-        })
-        .iter()
-        .sum();
+    let longest = entries_bound(&part.graph);
     let sets = 3 * Bitmap::bytes_for(places) + 2 * Frontier::bytes_for(places, 1);
     let arrays = 8 * (places + part.own_count()) as u64;
     let counts = config.threads as u64 * 4 * (longest + 1);
@@ -71,7 +66,7 @@ impl Kcore {
         let none = |cell: &AtomicU32| cell.store(NONE, Ordering::Relaxed);
         let bounds = filled(places, none)?;
         own.clone().into_par_iter().for_each(|v| bounds[v as usize].store(0, Ordering::Relaxed));
-        for &direction in directions(part) {
+        for &direction in directions(part.is_directed) {
             part.graph.degrees(direction, &mut |first, some| {
                 for (v, &degree) in (first..).zip(some).filter(|(v, _)| own.contains(v)) {
                     let bound: &AtomicU32 = &bounds[v as usize];
@@ -120,7 +115,7 @@ impl Kcore {
             let affected: Vec<VertexId> = part.own().into_par_iter().filter(lost).collect();
             self.frontier.set(&affected);
             let kernel = Lost { kcore: self, first: part.own().start };
-            for &direction in directions(part) {
+            for &direction in directions(part.is_directed) {
                 engine.visit("boundary", direction, ActiveSet::In(&self.frontier), &kernel)?;
             }
         }
@@ -154,7 +149,7 @@ impl Kcore {
     fn withdraw(&mut self, engine: &Engine, part: &Part) -> Result<()> {
         self.frontier.set(self.fallen.iter());
         let kernel = Withdraw { kcore: self, own: part.own() };
-        for &direction in directions(part) {
+        for &direction in directions(part.is_directed) {
             engine.visit("withdraw", direction, ActiveSet::In(&self.frontier), &kernel)?;
         }
         self.apply();
@@ -183,10 +178,6 @@ fn copy(from: &[AtomicU32], to: &[AtomicU32]) {
     from.par_iter().zip(to).for_each(|(from, to)| {
         to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
     });
-}
-
-fn directions(part: &Part) -> &'static [Direction] {
-    if part.is_directed { &[Direction::Out, Direction::In] } else { &[Direction::Out] }
 }
 
 impl Program for Kcore {

@@ -3,8 +3,9 @@
 //! A shard has the lists of a range of vertices, its *own* ones, and the other ends of their edges,
 //! its *boundary*, which other shards own ([`Part`]). All shards do a superstep, exchange values of
 //! boundary vertices, and do the next. Here is what one shard does: [`ShardRun::step`] takes what
-//! the others sent, and returns what is to be sent to each of them. Who calls it decides after each
-//! superstep, from the reports of all shards, what they are told for the next one.
+//! the others sent, and returns what is to be sent to each of them, and a report. From the reports
+//! of all shards the caller computes the *shared* values of the next superstep, such as the mass of
+//! vertices without out-edges: every shard gets the same.
 //!
 //! - [`Part`], [`ShardRun`], [`ShardAlgorithm`]: a shard, a run on it, what is run
 //! - [`program`]: what an algorithm has to implement
@@ -40,7 +41,7 @@ pub use run::{ShardAlgorithm, ShardRun};
 pub use state::Values;
 
 /// A shard: its graph file, and which of its vertices other shards know.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Part {
     /// The file. It is directed; that of an undirected graph has the lists as out-lists.
     pub graph: Arc<Graph>,
@@ -91,11 +92,10 @@ impl Part {
         })
     }
 
-    /// Calls `take` with each boundary vertex, on all workers.
-    fn for_each_boundary(&self, take: impl Fn(VertexId) + Sync + Send) {
+    /// The boundary vertices, for all workers.
+    fn boundary(&self) -> impl ParallelIterator<Item = VertexId> {
         let own = self.own();
-        let boundary = (0..own.start).into_par_iter();
-        boundary.chain(own.end..self.places() as VertexId).for_each(take);
+        (0..own.start).into_par_iter().chain(own.end..self.places() as VertexId)
     }
 
     /// The vertex of the file with a number, if it has it.

@@ -18,7 +18,7 @@ use super::degrees::out_degrees;
 use super::exchange::{filled, from_mirrors, from_owners, quiet, to_mirrors, to_owners};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
-use crate::pagerank::{PREFETCH_ENTRIES, WideSum, from_fixed, load, rank, share, store};
+use crate::pagerank::{Masses, PREFETCH_ENTRIES, WideSum, from_fixed, load, rank, share, store};
 use crate::pagerank::{gather, to_fixed};
 use crate::report::Result;
 
@@ -51,24 +51,8 @@ fn base(part: &Part, damping: f64, dangling: u64) -> f64 {
     (1.0 - damping + damping * from_fixed(dangling)) * start(part)
 }
 
-/// Mass in fixed point, summed by one worker.
-#[derive(Clone, Copy, Default)]
-struct Masses {
-    change: u64,
-    dangling: u64,
-}
-
-impl Masses {
-    fn and(self, other: Self) -> Self {
-        Self {
-            change: self.change.wrapping_add(other.change),
-            dangling: self.dangling.wrapping_add(other.dangling),
-        }
-    }
-
-    fn report(self) -> Vec<(&'static str, u64)> {
-        vec![("change", self.change), ("dangling", self.dangling)]
-    }
+fn report(masses: Masses) -> Vec<(&'static str, u64)> {
+    vec![("change", masses.change), ("dangling", masses.dangling)]
 }
 
 // ------------------------------------------------------------------------------------------------
@@ -137,13 +121,13 @@ impl Program for Pull {
         } else {
             let shares = &self.shares;
             from_owners(part, input.inbox, |v, value| store(&shares[v as usize], value));
-            self.iterate(engine, part, input.told_at(0))?
+            self.iterate(engine, part, input.shared(0))?
         };
-        let messages = match input.is_told(1) {
+        let messages = match input.is_set(1) {
             true => quiet(part),
             false => to_mirrors(part, |_, _| true, |_, v| load(&self.shares[v as usize])),
         };
-        Ok(Step { messages, report: masses.report() })
+        Ok(Step { messages, report: report(masses) })
     }
 
     fn state(&self) -> Vec<(&'static str, Cells<'_>)> {
@@ -274,11 +258,11 @@ impl Program for Push {
             from_mirrors(part, input.inbox, |_, v, mass: u64| {
                 received[v as usize].fetch_add(mass, Ordering::Relaxed);
             });
-            masses.change = self.update(part, input.told_at(0));
+            masses.change = self.update(part, input.shared(0));
         }
         masses.dangling = self.dangling();
-        if input.is_told(1) {
-            return Ok(Step { messages: quiet(part), report: masses.report() });
+        if input.is_set(1) {
+            return Ok(Step { messages: quiet(part), report: report(masses) });
         }
         let own = part.own();
         for run in part.runs.iter().filter(|run| **run != own) {
@@ -290,7 +274,7 @@ impl Program for Push {
         engine.visit("iteration", Direction::Out, part.own_set(), &kernel)?;
         let mass = |v: VertexId| self.received[v as usize].load(Ordering::Relaxed);
         let messages = to_owners(part, |_| true, mass);
-        Ok(Step { messages, report: masses.report() })
+        Ok(Step { messages, report: report(masses) })
     }
 
     fn state(&self) -> Vec<(&'static str, Cells<'_>)> {

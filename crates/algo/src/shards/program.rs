@@ -11,19 +11,21 @@ use crate::report::Result;
 pub(super) struct Input<'a> {
     /// Which superstep it is, from 0.
     pub superstep: u64,
-    pub told: &'a [u64],
+    /// Values that are the same for all shards; each algorithm has an order for its own.
+    pub shared: &'a [u64],
     /// What each shard has sent.
     pub inbox: &'a [Option<Received<'a>>],
 }
 
 impl Input<'_> {
-    /// What all shards are told, by place.
-    pub fn told_at(&self, at: usize) -> u64 {
-        self.told.get(at).copied().unwrap_or(0)
+    /// The shared value at a place.
+    pub fn shared(&self, at: usize) -> u64 {
+        self.shared.get(at).copied().unwrap_or(0)
     }
 
-    pub fn is_told(&self, at: usize) -> bool {
-        self.told_at(at) != 0
+    /// Whether the shared value at a place is not 0.
+    pub fn is_set(&self, at: usize) -> bool {
+        self.shared(at) != 0
     }
 }
 

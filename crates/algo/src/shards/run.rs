@@ -10,38 +10,38 @@ use super::state::Values;
 use super::{Part, bfs, cdlp, degrees, kcore, pagerank, sssp, wcc};
 use crate::report::{AlgoError, Result};
 
-/// An algorithm with its parameters.
+/// An algorithm with its parameters, and which shared values its supersteps take.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ShardAlgorithm {
-    /// [`pagerank`]: told the mass of vertices without out-edges, and whether the superstep is the
-    /// last one.
+    /// [`pagerank`]. Shared: the mass of vertices without out-edges, and whether the superstep is
+    /// the last one.
     PageRank {
         /// The probability to follow an edge.
         damping: f64,
     },
-    /// [`wcc`]: told nothing.
+    /// [`wcc`]. Shared: nothing.
     Wcc {
         /// The number of a vertex that all shards take for one of the largest component.
         hub: u64,
     },
-    /// [`bfs`]: told whether the superstep before, and this one, are bottom-up.
+    /// [`bfs`]. Shared: whether the superstep before, and this one, are bottom-up.
     Bfs {
         /// The numbers of the sources.
         sources: Vec<u64>,
         /// Whether to find parents.
         parents: bool,
     },
-    /// [`sssp`]: told the length up to which paths are followed.
+    /// [`sssp`]. Shared: the length up to which paths are followed.
     Sssp {
         /// The numbers of the sources.
         sources: Vec<u64>,
     },
-    /// [`degrees`]: told nothing.
+    /// [`degrees`]. Shared: nothing.
     Degrees,
-    /// [`cdlp`]: told whether the superstep is the last one.
+    /// [`cdlp`]. Shared: whether the superstep is the last one.
     Cdlp,
-    /// [`kcore`]: told nothing.
+    /// [`kcore`]. Shared: nothing.
     Kcore,
 }
 
@@ -113,20 +113,20 @@ impl ShardRun {
     /// Does a superstep.
     ///
     /// # Arguments
-    /// `told` is what all shards are told, by the algorithm; `inbox` has what each shard has sent,
-    /// and is empty before the first superstep.
+    /// `shared` has the values that are the same for all shards (see [`ShardAlgorithm`]). `inbox`
+    /// has the message of each shard, and is empty before the first superstep.
     ///
     /// # Errors
     /// Any error of the engine; distances that do not fit.
     pub fn step(
         &mut self,
         superstep: u64,
-        told: &[u64],
+        shared: &[u64],
         inbox: &[Option<Received<'_>>],
     ) -> Result<Step> {
         let Self { engine, part, program, .. } = self;
         let program = program.as_mut().expect("a run that failed to start again is not used");
-        let input = Input { superstep, told, inbox };
+        let input = Input { superstep, shared, inbox };
         engine.install(|| program.step(engine, part, &input))
     }
 

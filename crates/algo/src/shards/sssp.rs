@@ -18,8 +18,10 @@ use super::Part;
 use super::exchange::{filled, from_mirrors, sent, to_owners};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
-use crate::report::{AlgoError, Result, check_weights};
-use crate::sssp::{Lengths, OVERFLOW, Sums, UNREACHED, default_delta, visit};
+use crate::report::{Result, check_weights};
+use crate::sssp::{
+    Lengths, OVERFLOW, Sums, UNREACHED, default_delta, keep_active, overflow, visit,
+};
 
 /// Memory: 16 bytes a vertex of the file, two frontiers and a set; 20 for each exchanged distance;
 /// lists that wait for their weights.
@@ -48,12 +50,10 @@ pub(super) struct Sssp {
 impl Sssp {
     pub fn new(part: &Part, sources: &[u64]) -> Result<Self> {
         check_weights(&part.graph, "0 or more is needed for shortest paths")?;
-        let weights = part.graph.superblock().weights;
-        let is_integer = weights.is_none_or(|weights| weights.kind.is_integer());
         let places = part.places();
         let far = |cell: &AtomicU64| cell.store(UNREACHED, Ordering::Relaxed);
         let sssp = Self {
-            lengths: if is_integer { Lengths::Integers } else { Lengths::Floats },
+            lengths: Lengths::of(&part.graph),
             delta: default_delta(&part.graph),
             distances: filled(places, far)?,
             sent: filled(places, far)?,
@@ -112,25 +112,20 @@ impl Sssp {
     }
 
     fn check_overflow(&self, part: &Part) -> Result<()> {
-        if part.own().into_par_iter().any(|v| self.distance(v) == OVERFLOW) {
-            let largest = if self.lengths == Lengths::Integers { "2^64 - 3" } else { "f64" };
-            return Err(AlgoError::Parameter {
-                parameter: "the distance of a vertex",
-                given: format!("beyond {largest}"),
-                expected: "use smaller weights, or import them as f64".to_owned(),
-            });
+        match part.own().into_par_iter().any(|v| self.distance(v) == OVERFLOW) {
+            true => overflow(self.lengths, OVERFLOW),
+            false => Ok(()),
         }
-        Ok(())
     }
 }
 
 impl Program for Sssp {
     fn step(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<Step> {
         self.take_candidates(part, input);
-        self.shorten(engine, part, input.told_at(0))?;
+        self.shorten(engine, part, input.shared(0))?;
         let sent_of = |v: VertexId| self.sent[v as usize].load(Ordering::Relaxed);
         let messages = to_owners(part, |v| self.distance(v) < sent_of(v), |v| self.distance(v));
-        part.for_each_boundary(|v| {
+        part.boundary().for_each(|v| {
             self.sent[v as usize].store(self.distance(v), Ordering::Relaxed);
         });
         let nearest = self.nearest();
@@ -206,13 +201,6 @@ impl Sums for Relax<'_> {
         {
             return;
         }
-        if sum < self.end {
-            self.next.add(target, part);
-            if self.waiting.contains(target) {
-                self.waiting.remove(target);
-            }
-        } else if !self.waiting.contains(target) {
-            self.waiting.insert(target);
-        }
+        keep_active(target, sum < self.end, (self.next, part), self.waiting);
     }
 }

@@ -157,7 +157,7 @@ impl Wcc {
     fn send_to_owners(&self, part: &Part) -> Vec<Option<Message>> {
         let label = |v| if self.is_new_to_owner(v) { self.label(v) } else { NONE };
         let messages = to_owners(part, |v| self.is_new_to_owner(v), label);
-        part.for_each_boundary(|v| {
+        part.boundary().for_each(|v| {
             self.known_to_owner[v as usize].fetch_min(self.label(v), Ordering::Relaxed);
         });
         messages
@@ -181,10 +181,7 @@ impl Wcc {
     fn waiting(&self, part: &Part, to_owners: bool) -> u64 {
         let first = part.own().start;
         if to_owners {
-            let own = part.own();
-            let boundary = (0..own.start).into_par_iter();
-            let boundary = boundary.chain(own.end..part.places() as VertexId);
-            return boundary.filter(|&v| self.is_new_to_owner(v)).count() as u64;
+            return part.boundary().filter(|&v| self.is_new_to_owner(v)).count() as u64;
         }
         let lists = part.mirrored_lists().map(|(start, own)| {
             let new = |(at, own): &(usize, &u32)| self.is_new_to_mirror(start + at, first + **own);

@@ -1,7 +1,7 @@
 //! Path lengths in 64 bits whose order as unsigned integers is the order of the lengths, so that
 //! one atomic minimum works for all: the bits of non-negative floating-point numbers, and integers.
 
-use cenote_engine::Weights;
+use cenote_engine::{Graph, Weights};
 
 /// The length if there is no path.
 pub const UNREACHED: u64 = u64::MAX;
@@ -18,6 +18,13 @@ pub enum Lengths {
 }
 
 impl Lengths {
+    /// Those of the paths of a graph.
+    pub fn of(graph: &Graph) -> Self {
+        let weights = graph.superblock().weights;
+        let is_integer = weights.is_none_or(|weights| weights.kind.is_integer());
+        if is_integer { Self::Integers } else { Self::Floats }
+    }
+
     /// The end of the bucket that begins with `first`; always above it.
     pub fn bucket_end(self, first: u64, delta: f64) -> u64 {
         let end = match self {

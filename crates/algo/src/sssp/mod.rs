@@ -52,7 +52,7 @@ pub use length::UNREACHED;
 pub(crate) use length::{Lengths, OVERFLOW};
 use parents::Found;
 use relax::Relax;
-pub(crate) use relax::{Sums, visit};
+pub(crate) use relax::{Sums, keep_active, visit};
 pub use verify::verify;
 
 const NAME: &str = "sssp";
@@ -194,7 +194,7 @@ impl Sssp {
 }
 
 /// Refuses distances that do not fit.
-fn overflow(lengths: Lengths, largest: u64) -> Result<()> {
+pub(crate) fn overflow(lengths: Lengths, largest: u64) -> Result<()> {
     if largest != OVERFLOW {
         return Ok(());
     }
@@ -425,8 +425,6 @@ impl<'e> Search<'e> {
     fn new(engine: &'e Engine, sources: Vec<VertexId>, sssp: &SsspConfig) -> Result<Self> {
         let graph = engine.graph();
         let n = graph.vertices();
-        let weights = graph.superblock().weights;
-        let is_integer = weights.is_none_or(|weights| weights.kind.is_integer());
         let distances = HugeVec::<AtomicU64>::zeroed(n)?;
         distances.par_iter().for_each(|item| item.store(UNREACHED, Ordering::Relaxed));
         for &source in &sources {
@@ -436,7 +434,7 @@ impl<'e> Search<'e> {
             engine,
             sources,
             targets: sssp.targets.clone(),
-            lengths: if is_integer { Lengths::Integers } else { Lengths::Floats },
+            lengths: Lengths::of(graph),
             delta: sssp.delta.unwrap_or_else(|| default_delta(graph)),
             distances,
             frontier: Frontier::new(n)?,

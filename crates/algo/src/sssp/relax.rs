@@ -122,13 +122,24 @@ impl Sums for Relax<'_> {
         if sum >= distance.fetch_min(sum, Ordering::Relaxed) {
             return;
         }
-        if sum < self.end {
-            self.next.add(target, part);
-            if self.far.contains(target) {
-                self.far.remove(target);
-            }
-        } else if !self.far.contains(target) {
-            self.far.insert(target);
+        keep_active(target, sum < self.end, (self.next, part), self.far);
+    }
+}
+
+/// Notes that a distance fell: within the bucket in its next frontier, else in `far`.
+#[inline(always)]
+pub fn keep_active(
+    v: VertexId,
+    is_in_bucket: bool,
+    (next, part): (&Frontier, &mut FrontierPart),
+    far: &Bitmap,
+) {
+    if is_in_bucket {
+        next.add(v, part);
+        if far.contains(v) {
+            far.remove(v);
         }
+    } else if !far.contains(v) {
+        far.insert(v);
     }
 }

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use crate::report::Result;
 
 /// A union-find forest: every vertex points to a smaller one of its component, a root to itself.
+/// The functions beside it do the same with a band of one.
 pub(crate) struct Forest(pub(super) HugeVec<AtomicU32>);
 
 impl Forest {
@@ -26,65 +27,83 @@ impl Forest {
 
     /// Lets every vertex point to its root.
     pub fn flatten(&self) {
-        self.0.par_iter().enumerate().for_each(|(v, parent)| {
-            let mut v = v as VertexId;
-            // As `root`, but a parent only ever becomes smaller: a thread that has read a
-            // grandparent before another one stored the root would put an ancestor back.
-            let root = loop {
-                let parent = self.parent(v);
-                let grandparent = self.parent(parent);
-                if grandparent == parent {
-                    break parent;
-                }
-                self.0[v as usize].fetch_min(grandparent, Ordering::Relaxed);
-                v = grandparent;
-            };
-            parent.store(root, Ordering::Relaxed);
-        });
+        flatten(&self.0);
     }
 
     #[inline(always)]
     pub fn parent(&self, v: VertexId) -> VertexId {
-        self.0[v as usize].load(Ordering::Relaxed)
+        parent(&self.0, v)
     }
 
-    /// The root of `v` at some moment of the call. Halves the path: a vertex that is not a root
-    /// never becomes one again, so storing an ancestor is right whatever other threads store.
+    /// The root of `v` at some moment of the call.
     #[inline(always)]
-    pub fn root(&self, mut v: VertexId) -> VertexId {
-        loop {
-            let parent = self.parent(v);
-            if parent == v {
-                return v;
-            }
-            let grandparent = self.parent(parent);
-            if grandparent == parent {
-                return parent;
-            }
-            self.0[v as usize].store(grandparent, Ordering::Relaxed);
-            v = grandparent;
-        }
+    pub fn root(&self, v: VertexId) -> VertexId {
+        root(&self.0, v)
     }
 
     /// Joins the trees of `a` and `b`; returns their root at that moment.
     #[inline(always)]
     pub fn join(&self, a: VertexId, b: VertexId) -> VertexId {
-        let (mut a, mut b) = (self.root(a), self.root(b));
-        while a != b {
-            let (small, large) = (a.min(b), a.max(b));
-            let linked = self.0[large as usize].compare_exchange(
-                large,
-                small,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-            if linked.is_ok() {
-                return small;
-            }
-            (a, b) = (self.root(small), self.root(large));
-        }
-        a
+        join(&self.0, a, b)
     }
+}
+
+#[inline(always)]
+pub(super) fn parent(parents: &[AtomicU32], v: u32) -> u32 {
+    parents[v as usize].load(Ordering::Relaxed)
+}
+
+/// The root of `v` at some moment of the call. Halves the path: one that is not a root never
+/// becomes one again, so storing an ancestor is right whatever other threads store.
+#[inline(always)]
+pub(super) fn root(parents: &[AtomicU32], mut v: u32) -> u32 {
+    loop {
+        let of_v = parent(parents, v);
+        if of_v == v {
+            return v;
+        }
+        let grandparent = parent(parents, of_v);
+        if grandparent == of_v {
+            return of_v;
+        }
+        parents[v as usize].store(grandparent, Ordering::Relaxed);
+        v = grandparent;
+    }
+}
+
+/// Joins the trees of `a` and `b`, of which the smaller root remains; returns it as it is at that
+/// moment.
+#[inline(always)]
+pub(super) fn join(parents: &[AtomicU32], a: u32, b: u32) -> u32 {
+    let order = Ordering::Relaxed;
+    let (mut a, mut b) = (root(parents, a), root(parents, b));
+    while a != b {
+        let (small, large) = (a.min(b), a.max(b));
+        if parents[large as usize].compare_exchange(large, small, order, order).is_ok() {
+            return small;
+        }
+        (a, b) = (root(parents, small), root(parents, large));
+    }
+    a
+}
+
+/// Lets each point to its root, while no trees are joined.
+pub(super) fn flatten(parents: &[AtomicU32]) {
+    parents.par_iter().enumerate().for_each(|(v, of_v)| {
+        let mut v = v as u32;
+        // As `root`, but a parent only ever becomes smaller: a thread that has read a grandparent
+        // before another one stored the root would put an ancestor back.
+        let root = loop {
+            let of_v = parent(parents, v);
+            let grandparent = parent(parents, of_v);
+            if grandparent == of_v {
+                break of_v;
+            }
+            parents[v as usize].fetch_min(grandparent, Ordering::Relaxed);
+            v = grandparent;
+        };
+        of_v.store(root, Ordering::Relaxed);
+    });
 }
 
 /// For undirected graphs: skips the rest of a list once its vertex is in the giant component.

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cenote_algo::wcc;
-use cenote_import::{Format, ImportError, InputSpec, Phase, Progress, for_each_edge};
+use cenote_import::{Format, ImportError, InputSpec, for_each_edge};
 use cenote_store::superblock::IdKind;
 use cenote_store::{Id, IdRef, Ids, LookupConfig, VertexId};
 use parquet::basic::Type;
@@ -22,6 +22,7 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use crate::error::{Error, Result};
 use crate::graph::StoredGraph;
 use crate::run::Job;
+use crate::watch::CancelledBy;
 
 /// Kind and version of the answer.
 const ANSWER: (&str, &str) = ("cenote.answer", "wcc 1");
@@ -285,7 +286,7 @@ fn read_labels(
     let has_names = ids.kind() == IdKind::Strings;
     let spec = InputSpec { format: Some(Format::Parquet), ..InputSpec::new(path) };
     let cancel = job.engine.cancel.clone();
-    let progress = Cancellable(cancel);
+    let progress = CancelledBy(move || cancel.is_raised());
     let read =
         for_each_edge(&[spec.into()], has_names, true, None, read_bytes, &progress, &mut visit);
     if let Some(error) = failure {
@@ -319,19 +320,6 @@ fn read_labels(
         return Err(Error::input(path, "its rows are not those of its metadata: it was changed"));
     }
     Ok(labels)
-}
-
-/// Ends the reading when the run is cancelled.
-struct Cancellable(cenote_engine::Cancel);
-
-impl Progress for Cancellable {
-    fn begin(&self, _: Phase, _: Option<u64>) {}
-
-    fn advance(&self, _: u64) {}
-
-    fn cancelled(&self) -> bool {
-        self.0.is_raised()
-    }
 }
 
 /// The rows of an answer, which come by ascending ids.

@@ -247,8 +247,8 @@ impl<'g> Subgraph<'g> {
             |count: u64| ((count * VERTEX_BYTES + set_bytes) * QUARTER).div_ceil(1 << 20);
         let reason = format!(
             "holds {most} vertices in the quarter that is for them, and the subgraph has {count} \
-             or more, for which {}MiB would do: give at least {}MiB, which hold all {vertices} of \
-             the graph, or take fewer hops",
+             or more, which need {}MiB: give at least {}MiB, enough for all {vertices} of the \
+             graph, or take fewer hops",
             mebibytes(count),
             mebibytes(count.max(vertices as u64)),
         );

@@ -14,8 +14,8 @@ use crate::memory::threads_default;
 /// A part of `1 / CALLER_SHARE` of a budget is for copies of messages outside the run.
 const CALLER_SHARE: u64 = 8;
 
-/// A shard that is open. The other shards are open elsewhere: whoever calls it moves what they
-/// exchange.
+/// A shard that is open, and its part in algorithms over all shards. The caller passes on the
+/// messages between this shard and the others, which are open in other processes.
 ///
 /// ```
 /// # use cenote::shards::{Manifest, OpenShard, ShardAlgorithm, Sharding};
@@ -48,7 +48,10 @@ impl<'g> OpenShard<'g> {
     /// whether the graph that was cut is.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if the ids of the file are not numbers that ascend.
+    /// [`Error::InvalidInput`] if the ids of the file are not numbers that ascend.
+    ///
+    /// # Panics
+    /// If `starts` has no shard `index`.
     pub fn new(graph: &'g Graph, index: usize, starts: &[u64], is_directed: bool) -> Result<Self> {
         let stored = graph.stored();
         let table = graph.kept_ids()?.load()?;
@@ -60,7 +63,7 @@ impl<'g> OpenShard<'g> {
                 }
                 id => {
                     let reason = format!("{}: vertex {v} has the id {id}", graph.path().display());
-                    let remedy = "it is no shard: expected numbers that ascend";
+                    let remedy = "it is no shard, whose ids ascend: give a file that `shard` wrote";
                     return Err(Error::InvalidInput(format!("{reason}: {remedy}")));
                 }
             }
@@ -82,6 +85,9 @@ impl<'g> OpenShard<'g> {
     }
 
     /// The shard of a file, whose part is known.
+    ///
+    /// # Panics
+    /// If the part is of another graph.
     pub fn of(graph: &'g Graph, part: Arc<Part>) -> Self {
         assert!(Arc::ptr_eq(graph.stored(), &part.graph), "the part is of this graph");
         Self { graph, part }
@@ -89,18 +95,13 @@ impl<'g> OpenShard<'g> {
 
     /// The shard with what it has to know of the others: for each the own vertices that are in its
     /// boundary, ascending, counted from the first own one.
+    ///
+    /// # Panics
+    /// If there is not a list for each shard.
     #[must_use]
     pub fn connected(self, mirrored: Vec<Vec<u32>>) -> Self {
         assert_eq!(mirrored.len(), self.part.runs.len(), "a list for each shard");
-        let part = Part {
-            graph: Arc::clone(&self.part.graph),
-            is_directed: self.part.is_directed,
-            index: self.part.index,
-            vertices_total: self.part.vertices_total,
-            numbers: Arc::clone(&self.part.numbers),
-            runs: self.part.runs.clone(),
-            mirrored,
-        };
+        let part = Part { mirrored, ..Part::clone(&self.part) };
         Self { graph: self.graph, part: Arc::new(part) }
     }
 

@@ -112,7 +112,7 @@ impl Changes {
         if count == self.len() {
             return self.clear();
         }
-        let values = self.ops[..count].iter().filter(|op| **op == Op::SetValue).count();
+        let values = self.values_of(count);
         self.values.drain(..values);
         self.ops.drain(..count);
         if self.is_weighted {
@@ -121,11 +121,19 @@ impl Changes {
         self.ends.remove_first(2 * count);
     }
 
-    /// Removes all changes of edges behind the first so many.
-    pub fn truncate_edges(&mut self, count: usize) {
-        debug_assert!(self.ops[count..].iter().all(|op| *op != Op::SetValue));
-        self.ops.truncate(count);
-        self.weights.truncate(count);
-        self.ends.truncate(2 * count);
+    /// Removes all changes but the first ones.
+    pub fn truncate(&mut self, count: usize) {
+        if count < self.len() {
+            let values = self.values_of(count);
+            self.values.truncate(values);
+            self.ops.truncate(count);
+            self.weights.truncate(count);
+            self.ends.truncate(2 * count);
+        }
+    }
+
+    /// How many of the first changes set a value.
+    fn values_of(&self, count: usize) -> usize {
+        self.ops[..count].iter().filter(|op| **op == Op::SetValue).count()
     }
 }

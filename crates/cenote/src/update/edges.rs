@@ -1,12 +1,12 @@
 //! Changes of many edges at once: those of files, of tables and of iterators.
 
-use cenote_import::{ImportError, Input, Phase, Progress, for_each_edge};
+use cenote_import::{ImportError, Input, for_each_edge};
 use cenote_store::superblock::IdKind;
 use cenote_store::{IdRef, Op, Weight};
 
 use super::Update;
-use super::watch::UpdateWatch;
 use crate::error::{Error, Result};
+use crate::watch::CancelledBy;
 
 /// Of the memory that changes may take, reading takes at most `1 / READ_SHARE`, and no more than
 /// `READ_BYTES_MAX`.
@@ -19,8 +19,9 @@ impl Update {
     /// an error none of them is left.
     ///
     /// # Errors
-    /// As [`Update::add`], and of reading: inputs that cannot be read or parsed, or have no edges;
-    /// [`Error::MemoryBudget`] if the edges do not fit the memory beside the changes that wait.
+    /// As [`Update::add`], and of reading: inputs that cannot be read or parsed, or are lists of
+    /// vertices; [`Error::MemoryBudget`] if the edges do not fit the memory beside the changes that
+    /// wait and what reading takes; [`Error::Cancelled`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -55,6 +56,11 @@ impl Update {
         self.change_all(Op::Delete, edges.into_iter().map(Into::into).collect())
     }
 
+    /// Drops the changes for the next commit but the first ones.
+    pub fn truncate(&mut self, changes: usize) {
+        self.changes.truncate(changes);
+    }
+
     fn change_all(&mut self, op: Op, inputs: Vec<Input<'_>>) -> Result<u64> {
         let before = self.len();
         let room = self.memory_bytes.saturating_sub(self.held_bytes);
@@ -63,7 +69,7 @@ impl Update {
         let done = self.read_all(op, &inputs, read_bytes);
         self.held_bytes -= read_bytes;
         if done.is_err() {
-            self.changes.truncate_edges(before);
+            self.truncate(before);
         }
         done.map(|()| (self.len() - before) as u64)
     }
@@ -71,14 +77,16 @@ impl Update {
     fn read_all(&mut self, op: Op, inputs: &[Input<'_>], read_bytes: u64) -> Result<()> {
         let weights = self.weights.filter(|_| op != Op::Delete);
         let (has_names, directed) = (self.kind == IdKind::Strings, self.directed);
-        let watch = Reading(self.watch.clone());
+        let watch = self.watch.clone();
+        let progress = CancelledBy(move || watch.check().is_err());
         let mut failure = None;
         let mut visit = |pair: [IdRef<'_>; 2], weight: Option<Weight>| {
             failure = self.push(op, pair, weight).err();
             failure.is_none()
         };
         let bytes = usize::try_from(read_bytes).unwrap_or(usize::MAX);
-        let read = for_each_edge(inputs, has_names, directed, weights, bytes, &watch, &mut visit);
+        let read =
+            for_each_edge(inputs, has_names, directed, weights, bytes, &progress, &mut visit);
         match (failure, read) {
             (Some(error), _) => Err(error),
             (None, Ok(())) => Ok(()),
@@ -90,23 +98,13 @@ impl Update {
                     given: self.memory_bytes,
                     needed,
                     suggested: needed.div_ceil(1 << 20),
-                    breakdown: format!("a quarter of the changes' is for reading: {what}"),
+                    breakdown: format!(
+                        "{read_bytes} for reading, a quarter of what changes may take; it ended \
+                         with {what}"
+                    ),
                 })
             }
             (None, Err(error)) => Err(error.into()),
         }
-    }
-}
-
-/// Reading that the caller of the update can cancel.
-struct Reading(UpdateWatch);
-
-impl Progress for Reading {
-    fn begin(&self, _: Phase, _: Option<u64>) {}
-
-    fn advance(&self, _: u64) {}
-
-    fn cancelled(&self) -> bool {
-        self.0.check().is_err()
     }
 }

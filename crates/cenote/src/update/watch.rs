@@ -38,8 +38,9 @@ impl UpdateWatch {
 }
 
 impl Update {
-    /// Ends commits, merges and snapshots with [`Error::Cancelled`] soon after `cancel` returns
-    /// true; the graph is then as before, and the changes of the batch wait for the next commit.
+    /// Ends commits, merges, snapshots and the reading of edges with [`Error::Cancelled`] soon
+    /// after `cancel` returns true; the graph is then as before, and the changes of the batch wait
+    /// for the next commit.
     /// What goes to the log is too short to be cancelled.
     pub fn cancel(&mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) {
         self.watch.cancel = Some(Arc::new(cancel));

@@ -113,7 +113,7 @@ impl Set {
         let mut runs: Vec<ShardRun> = shards.iter().map(start).collect();
         let boundary: usize =
             shards.iter().map(|shard| shard.part().places() - shard.part().own_count()).sum();
-        let (mut told, mut inbox): (_, Vec<Vec<Option<cenote::shards::Message>>>) =
+        let (mut shared, mut inbox): (_, Vec<Vec<Option<cenote::shards::Message>>>) =
             (first, vec![Vec::new(); runs.len()]);
         for superstep in 0.. {
             assert!(superstep < 2_000, "{algorithm:?} does not end");
@@ -138,7 +138,7 @@ impl Set {
                             })
                         })
                         .collect();
-                    run.step(superstep, &told, &received).unwrap()
+                    run.step(superstep, &shared, &received).unwrap()
                 })
                 .collect();
             let sent: usize = steps
@@ -150,7 +150,7 @@ impl Set {
             let reports: Vec<BTreeMap<&'static str, u64>> =
                 steps.iter().map(|step| step.report.iter().copied().collect()).collect();
             match decide(superstep, &reports) {
-                Some(next) => told = next,
+                Some(next) => shared = next,
                 None => break,
             }
             inbox = (0..runs.len())
@@ -310,9 +310,9 @@ fn levels_and_parents_of_shards_are_those_of_plain_searches_in_both_ways() {
                     _ => sum(reports, "reached") > 0,
                 };
                 let up = every > 0 && set.kind != Kind::Directed && (superstep + 1) % every == 0;
-                let told = vec![before, up.into()];
+                let shared = vec![before, up.into()];
                 before = up.into();
-                goes_on.then_some(told)
+                goes_on.then_some(shared)
             });
             let expected: Vec<u32> =
                 levels.iter().map(|l| u32::try_from(*l).unwrap_or(u32::MAX)).collect();
@@ -385,8 +385,8 @@ fn ranks_of_shards_are_the_same_bits_for_any_number_of_shards() {
             let set = Set::new(kind, shards);
             let algorithm = ShardAlgorithm::PageRank { damping: 0.85 };
             let found = set.run(&algorithm, threads, vec![0, 0], |superstep, reports| {
-                let told = vec![sum(reports, "dangling"), u64::from(superstep == 9)];
-                (superstep < 10).then_some(told)
+                let shared = vec![sum(reports, "dangling"), u64::from(superstep == 9)];
+                (superstep < 10).then_some(shared)
             });
             let [Values::F64(ranks)] = found.as_slice() else { panic!("a column of ranks") };
             assert!((ranks.iter().sum::<f64>() - 1.0).abs() < 1e-12);

@@ -3,24 +3,15 @@
 use cenote_engine::{Bitmap, Direction, EngineConfig, EngineError, Frontier, Graph};
 
 use super::super::{BfsConfig, asks_hub_neighbours};
-use crate::bands::{BandPlan, Shape, Traffic};
+use crate::bands::{BandPlan, Shape, Traffic, list_max};
 use crate::estimate::{Estimate, Reads, kept};
 use crate::report::{Result, pages};
-
-/// A frontier keeps a list of up to one vertex in so many, for one part in 32 of the set's memory
-/// per thread.
-const LIST_SHARE: usize = 1024;
 
 /// Passes over hub neighbours on social and Kronecker graphs.
 const LEVELS_BY_HUBS: f64 = 3.4;
 
 /// Passes over the pages beside the first.
 const AGAIN: f64 = 0.6;
-
-/// The most vertices in the list of a frontier.
-pub(super) fn list_max(vertices: usize) -> usize {
-    vertices / LIST_SHARE + 1
-}
 
 /// Bytes of the sets of vertices.
 fn set_bytes(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> u64 {

@@ -10,8 +10,7 @@ use cenote_engine::{
 use super::super::{Bfs, BfsConfig, asks_hub_neighbours};
 use super::kernels::{BottomUp, BottomUpHubNeighbours, TopDown};
 use super::log::{Log, write_levels};
-use super::plan::list_max;
-use crate::bands::BandPlan;
+use crate::bands::{BandPlan, list_max};
 use crate::report::{Result, Run, pages};
 
 /// A bottom-up step is tried only if the frontier has at least one page in so many: counting the

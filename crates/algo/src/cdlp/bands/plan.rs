@@ -1,11 +1,12 @@
 //! Memory and reads of a label propagation in bands.
 
-use cenote_engine::{Adjacency, Direction, EngineConfig, EngineError, Graph};
+use cenote_engine::{EngineConfig, EngineError, Graph};
 
 use super::super::CdlpConfig;
 use super::super::frequent::Frequent;
 use crate::bands::{Changes, GatherPlan};
 use crate::estimate::{Estimate, Reads};
+use crate::neighbourhood::entries_bound;
 use crate::ranks::is_natural;
 use crate::report::{Result, graph_pages};
 
@@ -20,10 +21,7 @@ pub(in super::super) fn choose(
     refused: EngineError,
 ) -> Result<GatherPlan> {
     let n = graph.vertices();
-    let longest: u64 = [Direction::Out, Direction::In]
-        .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound))
-        .iter()
-        .sum();
+    let longest = entries_bound(graph);
     let tables = config.threads as u64 * Frequent::bytes_for(longest);
     let sets = Changes::bytes_for(n, config.threads);
     let what = "cdlp in bands of vertices";

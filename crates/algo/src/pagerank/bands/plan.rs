@@ -9,15 +9,10 @@ use super::super::restart::Restart;
 use super::super::{PageRankConfig, pulls};
 use super::sample::Spread;
 use super::sums;
+use crate::bands::{VERTICES_ALIGN, band_of_each, block_bytes, buffer_bytes, fewest_bands};
 use crate::estimate::{Estimate, Reads, kept, may_be_in_bands};
 use crate::ranks;
 use crate::report::{Bands, Result, pages};
-
-/// Bands and windows are multiples of this, so that their parts of arrays are aligned.
-const VERTICES_ALIGN: usize = 1024;
-
-/// The most bands: with more, the shares in memory are smaller than everything beside them.
-const BANDS_MAX: usize = 64;
 
 /// Bytes of a share.
 const SHARE_BYTES: u64 = 8;
@@ -57,20 +52,15 @@ impl Layout {
         bands: usize,
         memory_bytes: u64,
     ) -> Self {
-        const ALIGN: usize = STATE_ALIGN_BYTES as usize;
         let (vertices, threads) = (graph.vertices(), config.threads);
-        let band = vertices.div_ceil(bands).next_multiple_of(VERTICES_ALIGN);
-        let bands = vertices.div_ceil(band).max(1);
-        let share = |part: u64, least: u64, most: u64| {
-            usize::try_from((memory_bytes / part).clamp(least, most)).expect("clamped")
-        };
+        let (band, bands) = band_of_each(vertices, bands);
         let window_least = (VERTICES_ALIGN * WINDOW_VERTEX_BYTES) as u64;
-        let window = share(6, window_least, 16 << 20) / WINDOW_VERTEX_BYTES;
+        let of_window = usize::try_from((memory_bytes / 6).clamp(window_least, 16 << 20));
+        let window = of_window.expect("clamped") / WINDOW_VERTEX_BYTES;
         let window = (window / VERTICES_ALIGN * VERTICES_ALIGN).max(VERTICES_ALIGN);
         let window = window.min(vertices.next_multiple_of(VERTICES_ALIGN));
-        let buffer_bytes = share(16, 32 << 10, 2 << 20) as u64;
-        let block_bytes = share(8, 4 << 10, 64 << 20) / threads / (bands + 8);
-        let block_bytes = (block_bytes.min(256 << 10) / ALIGN).max(1) * ALIGN;
+        let buffer_bytes = buffer_bytes(memory_bytes);
+        let block_bytes = block_bytes(memory_bytes, threads, bands + 8);
         let adjacency = graph.adjacency(direction);
         let entries = adjacency.map_or(0, |lists| lists.stored_edges());
         // What a worker decodes: of a block at most three times its bytes.
@@ -92,14 +82,11 @@ impl Layout {
     fn choose(graph: &Graph, config: &EngineConfig, direction: Direction, more_bytes: u64) -> Self {
         let fixed = Engine::fixed_bytes(graph, config) + more_bytes;
         let memory = config.memory_bytes.saturating_sub(fixed);
-        let of_reads = (memory / 8).clamp(64 << 10, 8 << 20);
-        let fitting = (1..=BANDS_MAX)
-            .map(|bands| Self::new(graph, config, direction, bands, memory))
-            .find(|layout| layout.state_bytes + of_reads <= memory);
-        fitting.unwrap_or_else(|| {
-            let least = (1..=BANDS_MAX).map(|bands| Self::new(graph, config, direction, bands, 0));
-            least.min_by_key(|layout| layout.state_bytes).expect("there is one band")
-        })
+        fewest_bands(
+            memory,
+            |bands, memory_bytes| Self::new(graph, config, direction, bands, memory_bytes),
+            |layout| layout.state_bytes,
+        )
     }
 
     pub fn windows(&self) -> usize {

@@ -6,8 +6,9 @@
 //! messages of 12 bytes. The distance of a vertex is the minimum over all paths in any order of
 //! computation, so the answer is that of a run in memory to the last bit.
 //!
-//! Most edges lead to a vertex that has a shorter path already. A *bound* of one byte a vertex, in
-//! memory, tells so for nearly all of them, which are then not sent ([`bounds`]).
+//! Most edges lead to a vertex that has a shorter path already. An upper *bound* of its distance,
+//! one byte a vertex in memory, shows that for nearly all of these edges, and no message is sent
+//! ([`bounds`]).
 //!
 //! - [`plan`]: sizes and estimate; [`run`](mod@run): buckets and bands
 //! - [`band`]: the distances of a band; [`relax`]: its edges

@@ -8,17 +8,9 @@ use super::super::{SsspConfig, is_lattice, visits};
 use super::band::Band;
 use super::bounds::Bounds;
 use super::relax::MESSAGE_BYTES;
-use crate::bands::{BandPlan, Shape, Traffic};
+use crate::bands::{BandPlan, Shape, Traffic, list_max};
 use crate::estimate::{Estimate, Reads, kept};
 use crate::report::{Result, pages};
-
-/// A frontier keeps a list of up to one vertex in so many.
-const LIST_SHARE: usize = 1024;
-
-/// The most vertices in the list of a frontier.
-pub(super) fn list_max(vertices: usize) -> usize {
-    vertices / LIST_SHARE + 1
-}
 
 /// Messages a vertex, of edges that lead to other bands.
 const MESSAGES_PER_VERTEX: f64 = 3.0;

@@ -15,9 +15,8 @@ use super::super::{Sssp, SsspConfig, default_delta, overflow};
 use super::band::Band;
 use super::bounds::Bounds;
 use super::finish::finish;
-use super::plan::list_max;
 use super::relax::{MESSAGE_BYTES, Relax, Waiting, parts};
-use crate::bands::BandPlan;
+use crate::bands::{BandPlan, list_max};
 use crate::report::{Result, Run};
 
 /// Runs the search from these sources, in the order of their ids.
@@ -87,9 +86,7 @@ impl<'a> Search<'a> {
     ) -> Result<Self> {
         let (graph, layout) = (engine.graph(), &plan.layout);
         let n = layout.vertices;
-        let weights = graph.superblock().weights;
-        let is_integer = weights.is_none_or(|weights| weights.kind.is_integer());
-        let lengths = if is_integer { Lengths::Integers } else { Lengths::Floats };
+        let lengths = Lengths::of(graph);
         let waiting: Vec<_> = (0..layout.bands).map(|_| Waiting::new()).collect();
         sources.iter().for_each(|&source| waiting[layout.band_of(source)].add(0));
         Ok(Self {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use cenote_engine::{Bitmap, Graph, HugeVec, StateFile, VertexId};
 use rayon::prelude::*;
 
+use super::super::forest;
 use super::giant::{Edges, is_outside};
 use super::plan::Layout;
 use crate::ranks::{for_each_by_id, is_natural};
@@ -86,38 +87,13 @@ impl Band {
     }
 
     fn parent(&self, i: u32) -> u32 {
-        self.parents[i as usize].load(Ordering::Relaxed)
+        forest::parent(&self.parents, i)
     }
 
-    /// The root of `i` at some moment of the call; halves the path, as the union-find in memory.
+    /// The root of `i` at some moment of the call.
     #[inline(always)]
-    pub fn root(&self, mut i: u32) -> u32 {
-        loop {
-            let parent = self.parent(i);
-            if parent == i {
-                return i;
-            }
-            let grandparent = self.parent(parent);
-            if grandparent == parent {
-                return parent;
-            }
-            self.parents[i as usize].store(grandparent, Ordering::Relaxed);
-            i = grandparent;
-        }
-    }
-
-    /// Joins two trees; the smaller root remains.
-    fn join(&self, a: u32, b: u32) {
-        let (mut a, mut b) = (self.root(a), self.root(b));
-        while a != b {
-            let (small, large) = (a.min(b), a.max(b));
-            let order = Ordering::Relaxed;
-            let cell = &self.parents[large as usize];
-            if cell.compare_exchange(large, small, order, order).is_ok() {
-                return;
-            }
-            (a, b) = (self.root(small), self.root(large));
-        }
+    pub fn root(&self, i: u32) -> u32 {
+        forest::root(&self.parents, i)
     }
 
     /// Takes an edge whose larger end is in the band. May push another one, of a lower band.
@@ -134,7 +110,7 @@ impl Band {
         }
         let i = large - self.first;
         match small.checked_sub(self.first) {
-            Some(other) => self.join(i, other),
+            Some(other) => _ = forest::join(&self.parents, i, other),
             // If the root gets another parent meanwhile, `fold` moves the neighbour.
             None => self.attach(layout, giant, edges, self.root(i), small),
         }
@@ -182,20 +158,7 @@ impl Band {
     pub fn fold(&self, layout: &Layout, giant: &Bitmap, edges: &mut Edges<'_>) {
         let order = Ordering::Relaxed;
         let all = 0..self.len as u32;
-        all.clone().into_par_iter().for_each(|i| {
-            let mut at = i;
-            // A parent only ever becomes smaller, as in memory.
-            let root = loop {
-                let parent = self.parent(at);
-                let grandparent = self.parent(parent);
-                if grandparent == parent {
-                    break parent;
-                }
-                self.parents[at as usize].fetch_min(grandparent, order);
-                at = grandparent;
-            };
-            self.parents[i as usize].store(root, order);
-        });
+        forest::flatten(&self.parents[..self.len]);
         let vertices = self.first..self.first + self.len as VertexId;
         for v in giant.iter_in(vertices) {
             let root = self.parent(v - self.first);

@@ -5,15 +5,10 @@ use cenote_engine::{
     Needs, STATE_ALIGN_BYTES, Schedule,
 };
 
+use crate::bands::{band_of_each, block_bytes, buffer_bytes, fewest_bands};
 use crate::estimate::{Estimate, Reads, may_be_in_bands};
 use crate::ranks;
 use crate::report::{Bands, Result, pages};
-
-/// Bands are multiples of this, so that their parts of the labels are aligned.
-const VERTICES_ALIGN: usize = 1024;
-
-/// The most bands: with more, a band is smaller than everything beside it.
-const BANDS_MAX: usize = 64;
 
 /// Bytes of an edge in a block.
 const EDGE_BYTES: u64 = PAIR_BYTES as u64;
@@ -57,15 +52,11 @@ fn vertex_bytes(graph: &Graph) -> u64 {
 impl Layout {
     /// So many bands with `memory_bytes` for all of the state but the sets.
     fn new(graph: &Graph, config: &EngineConfig, bands: usize, memory_bytes: u64) -> Self {
-        const ALIGN: usize = STATE_ALIGN_BYTES as usize;
         let (vertices, threads) = (graph.vertices(), config.threads);
-        let band = vertices.div_ceil(bands).next_multiple_of(VERTICES_ALIGN);
-        let bands = vertices.div_ceil(band).max(1);
-        let buffer_bytes = (memory_bytes / 16).clamp(32 << 10, 2 << 20);
-        let of_blocks = usize::try_from((memory_bytes / 8).clamp(4 << 10, 64 << 20));
+        let (band, bands) = band_of_each(vertices, bands);
+        let buffer_bytes = buffer_bytes(memory_bytes);
         // Blocks of edges and of requests, for each band, and those that are read.
-        let block_bytes = of_blocks.expect("clamped") / threads / (2 * bands + 16);
-        let block_bytes = (block_bytes.min(256 << 10) / ALIGN).max(1) * ALIGN;
+        let block_bytes = block_bytes(memory_bytes, threads, 2 * bands + 16);
         let blocks = Blocks::memory_bytes(threads, 2 * bands, block_bytes)
             + Blocks::memory_bytes(threads, 0, block_bytes);
         let entries = graph.adjacency(Direction::Out).map_or(0, |lists| lists.stored_edges());
@@ -81,14 +72,11 @@ impl Layout {
     fn choose(graph: &Graph, config: &EngineConfig, more_bytes: u64) -> Self {
         let fixed = Engine::fixed_bytes(graph, config) + more_bytes;
         let memory = config.memory_bytes.saturating_sub(fixed);
-        let of_reads = (memory / 8).clamp(64 << 10, 8 << 20);
-        let fitting = (1..=BANDS_MAX)
-            .map(|bands| Self::new(graph, config, bands, memory))
-            .find(|layout| layout.state_bytes + of_reads <= memory);
-        fitting.unwrap_or_else(|| {
-            let least = (1..=BANDS_MAX).map(|bands| Self::new(graph, config, bands, 0));
-            least.min_by_key(|layout| layout.state_bytes).expect("there is one band")
-        })
+        fewest_bands(
+            memory,
+            |bands, memory_bytes| Self::new(graph, config, bands, memory_bytes),
+            |layout| layout.state_bytes,
+        )
     }
 
     /// The band of a vertex.
