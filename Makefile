@@ -61,7 +61,7 @@ test: test-build
 # One after the other: each has a conftest.py of its own. A worker without tests takes another's.
 	set -e; for tests in tests/python python/tests python/nx-cenote/tests; do \
 	  CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
-	  $(VENV)/bin/python -m pytest -p no:cacheprovider -n 3 --dist worksteal $$tests; \
+	  $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' -n 3 --dist worksteal $$tests; \
 	done
 # Ray takes seconds to start, so these share one.
 	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider python/ray-tests
@@ -76,10 +76,12 @@ ray-soak: python venv
 SOAK_SEED ?= 1000000
 SOAK_TIMES ?= 8
 .PHONY: soak
-soak: toolchain
-	cargo build --workspace --locked --example fuzz
+soak: python venv
+	cargo build --workspace --locked --example fuzz --bin cenote
 	$(TARGET)/debug/examples/fuzz all $(SOAK_SEED) $(SOAK_TIMES)
 	cargo test --workspace --locked --tests -- --ignored longer
+	CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
+	  $(VENV)/bin/python -m pytest -p no:cacheprovider -m long -n 3 --dist worksteal tests/python
 
 # A power cut or a fault at a million changes of the device under updated graphs, in about an hour.
 # One again: cargo run -p cenote-sim --example crash -- replay SEED POINT.
@@ -205,10 +207,11 @@ browser:
 	  else echo 'make: no chromium: tests that look at reports are skipped' >&2; fi; }
 
 # The packages stay while the list stays, so that a second run needs no network.
+# Python compiles what is imported, not all that is installed.
 .PHONY: venv
 venv:
 	@cmp -s $(REQUIREMENTS) $(VENV)/installed.txt || { \
 	  $(PYTHON) -m venv $(VENV) && \
 	  $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-	    -r $(REQUIREMENTS) && \
+	    --no-compile -r $(REQUIREMENTS) && \
 	  cp $(REQUIREMENTS) $(VENV)/installed.txt; }

@@ -15,6 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 os.environ["CENOTE_PROGRESS"] = "none"
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: `make soak` runs it, `make test` does not")
+
+
 def command_path() -> Path:
     """The command under test."""
     target = os.environ.get("CARGO_TARGET_DIR", ROOT / "target")

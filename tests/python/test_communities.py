@@ -94,7 +94,12 @@ def test_modularity_of_packages_is_that_of_igraph(cenote, method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    "name", ["social/email-Enron.txt.gz", "social/facebook-links.txt.gz", "tiny/power.graph.zst"]
+    "name",
+    [
+        "tiny/power.graph.zst",
+        pytest.param("social/email-Enron.txt.gz", marks=pytest.mark.long),
+        pytest.param("social/facebook-links.txt.gz", marks=pytest.mark.long),
+    ],
 )
 def test_modularity_of_real_graphs_is_that_of_igraph(cenote, name, method):
     cenote("import", data_file(name), "--undirected", "--out", "graph.cenote")

@@ -30,6 +30,7 @@ def test_the_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
+@pytest.mark.long
 def test_the_benchmark_of_the_python_package_prints_its_figures_and_keeps_its_rows(tmp_path):
     if not (ROOT / "python/cenote/_cenote.abi3.so").exists():
         pytest.skip("the Python package is not built: `make python` builds it")
@@ -104,6 +105,7 @@ def test_the_deep_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
+@pytest.mark.long
 def test_the_gap_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows = tmp_path / "rows.jsonl"
     environment = {name: value for name, value in os.environ.items() if name != "GAPBS"}
@@ -165,6 +167,7 @@ def test_the_free_space_experiment_prints_its_figures_and_keeps_its_rows(tmp_pat
     assert str(tmp_path) not in rows.read_text()
 
 
+@pytest.mark.long
 def test_the_pool_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows = tmp_path / "rows.jsonl"
     done = subprocess.run(
@@ -184,6 +187,7 @@ def test_the_pool_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
+@pytest.mark.long
 def test_the_algorithms_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows, plots = tmp_path / "rows.jsonl", tmp_path / "plots"
     done = subprocess.run(

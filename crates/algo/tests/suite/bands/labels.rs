@@ -60,7 +60,7 @@ fn check_cdlp_budgets(case: &str, graph: &Arc<Graph>, iterations: &[u32], thread
 }
 
 fn check_labels(iterations: &[u32], threads: &[usize]) {
-    for graph in graphs().into_iter().filter(|graph| !graph.directed || graph.in_edges) {
+    for graph in graphs().iter().filter(|graph| !graph.directed || graph.in_edges) {
         check_cdlp_budgets(graph.name, &graph.stored(), iterations, threads);
     }
 }
@@ -140,7 +140,7 @@ fn check_kcore_budgets(case: &str, graph: &Arc<Graph>, limits: &[Option<u32>], t
 }
 
 fn check_cores(limits: &[Option<u32>], threads: &[usize]) {
-    for graph in graphs().into_iter().filter(|graph| !graph.directed || graph.in_edges) {
+    for graph in graphs().iter().filter(|graph| !graph.directed || graph.in_edges) {
         // Chains and grids lower one bound after the other.
         let is_deep = ["path", "scattered", "grid"].iter().any(|deep| graph.name.starts_with(deep));
         let limits: &[_] = if is_deep { &[Some(1)] } else { limits };

@@ -7,7 +7,7 @@ use cenote_algo::sssp::{self, Distances, Sssp, SsspConfig};
 use cenote_engine::{EngineConfig, Graph, Order};
 use cenote_store::{Codec, HubNeighboursChoice, WeightType};
 
-use super::{ORDERS, PLENTY, assert_close, budgets, config, folder, graphs, is_empty, updated};
+use super::{Orders, PLENTY, assert_close, budgets, config, folder, graphs, is_empty, updated};
 use crate::orders;
 
 fn check_bfs(
@@ -77,16 +77,26 @@ fn levels_in_bands_use_hub_neighbours() {
     }
 }
 
-#[test]
-fn levels_in_bands_do_not_depend_on_order_and_codec() {
+fn check_levels_in_orders(orders: Orders) {
     let graphs = graphs();
-    for graph in [&graphs[0], &graphs[1], &graphs[8]] {
-        for (order, codec) in ORDERS {
+    for (at, graph) in [&graphs[0], &graphs[1], &graphs[8]].into_iter().enumerate() {
+        for (order, codec) in orders.of(at) {
             let stored = orders::stored(graph, order, codec, None);
             check_bfs_budgets(&format!("order {order:?}, {}", graph.name), &stored, &[2]);
         }
         check_bfs_budgets(&format!("updated, {}", graph.name), &updated(graph), &[2]);
     }
+}
+
+#[test]
+fn levels_in_bands_do_not_depend_on_order_and_codec() {
+    check_levels_in_orders(Orders::InTurn);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_levels_in_bands_do_not_depend_on_order_and_codec() {
+    check_levels_in_orders(Orders::All);
 }
 
 fn numbers(sssp: &Sssp) -> &[u64] {
@@ -146,9 +156,9 @@ fn check_sssp_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
 }
 
 fn check_distances(kinds: impl Fn(usize) -> &'static [Option<WeightType>]) {
-    for (at, graph) in graphs().into_iter().enumerate() {
+    for (at, graph) in graphs().iter().enumerate() {
         for &kind in kinds(at) {
-            let stored = orders::stored(&graph, Order::Natural, Codec::Raw, kind);
+            let stored = orders::stored(graph, Order::Natural, Codec::Raw, kind);
             check_sssp_budgets(&format!("{}, {kind:?}", graph.name), &stored, &[2]);
         }
     }
@@ -165,16 +175,30 @@ fn longer_distances_in_bands_are_those_in_memory() {
     check_distances(|_| &[None, Some(WeightType::F32)]);
 }
 
-#[test]
-fn distances_in_bands_do_not_depend_on_order_and_codec() {
+fn check_distances_in_orders(orders: Orders) {
     let graphs = graphs();
-    let kinds = [WeightType::F64, WeightType::U32, WeightType::I64];
-    for graph in [&graphs[0], &graphs[1], &graphs[8]] {
-        for ((order, codec), kind) in ORDERS.into_iter().zip(kinds) {
+    for (at, graph) in [&graphs[0], &graphs[1], &graphs[8]].into_iter().enumerate() {
+        for (order, codec) in orders.of(at) {
+            let kind = match order {
+                Order::Degree => WeightType::F64,
+                Order::Bfs => WeightType::I64,
+                _ => WeightType::U32,
+            };
             let stored = orders::stored(graph, order, codec, Some(kind));
             let case = format!("order {order:?}, {kind:?}, {}", graph.name);
             check_sssp_budgets(&case, &stored, &[4]);
         }
         check_sssp_budgets(&format!("updated, {}", graph.name), &updated(graph), &[2]);
     }
+}
+
+#[test]
+fn distances_in_bands_do_not_depend_on_order_and_codec() {
+    check_distances_in_orders(Orders::InTurn);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_distances_in_bands_do_not_depend_on_order_and_codec() {
+    check_distances_in_orders(Orders::All);
 }
