@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 REQUIREMENTS := tests/python/requirements.txt
+# `make -n` runs each line that has `MAKE` itself.
+SUBMAKE := $(MAKE)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Each crate is compiled as a whole, which takes a third less processor time from a clean clone.
 # `cargo` by itself compiles incrementally; neither rebuilds what the other made.
@@ -47,7 +49,7 @@ demo: build
 .PHONY: test-build
 test-build: toolchain
 	set -e; mkdir -p $(TARGET); \
-	  $(MAKE) --no-print-directory venv browser > $(TARGET)/venv.log 2>&1 & venv=$$!; \
+	  $(SUBMAKE) --no-print-directory venv browser > $(TARGET)/venv.log 2>&1 & venv=$$!; \
 	  cargo test --workspace --locked --no-run; \
 	  wait $$venv && cat $(TARGET)/venv.log || { cat $(TARGET)/venv.log; exit 1; }
 
@@ -59,12 +61,15 @@ test: test-build
 	cargo test --workspace --locked --features cenote-pool/model --test model
 	$(PYTHON) python/nx-cenote/develop.py
 # One after the other: each has a conftest.py of its own. A worker without tests takes another's.
-	set -e; for tests in tests/python python/tests python/nx-cenote/tests; do \
-	  CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
-	  $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' -n 3 --dist worksteal $$tests; \
-	done
-# Ray takes seconds to start, so these share one.
-	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider python/ray-tests
+# Ray's tests share one process, since Ray takes seconds to start, and wait for it much of the time.
+	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider \
+	    python/ray-tests > $(TARGET)/ray.log 2>&1 & ray=$$!; status=0; \
+	  for tests in tests/python python/tests python/nx-cenote/tests; do \
+	    CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
+	    $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' -n 3 --dist worksteal \
+	      $$tests || status=1; \
+	  done; \
+	  wait $$ray || status=1; cat $(TARGET)/ray.log; exit $$status
 
 # Every kind of graph in every number of shards, and twenty processes that are killed.
 .PHONY: ray-soak
@@ -207,11 +212,10 @@ browser:
 	  else echo 'make: no chromium: tests that look at reports are skipped' >&2; fi; }
 
 # The packages stay while the list stays, so that a second run needs no network.
-# Python compiles what is imported, not all that is installed.
 .PHONY: venv
 venv:
 	@cmp -s $(REQUIREMENTS) $(VENV)/installed.txt || { \
 	  $(PYTHON) -m venv $(VENV) && \
 	  $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-	    --no-compile -r $(REQUIREMENTS) && \
+	    -r $(REQUIREMENTS) && \
 	  cp $(REQUIREMENTS) $(VENV)/installed.txt; }

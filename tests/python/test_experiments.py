@@ -10,6 +10,8 @@ import pytest
 
 from conftest import ROOT, command_path
 
+pytestmark = pytest.mark.long
+
 # Caches stay as they are: to drop them takes seconds, and more from the tests beside these.
 WARM = {"CENOTE_WARM": "1"}
 
@@ -30,7 +32,6 @@ def test_the_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
-@pytest.mark.long
 def test_the_benchmark_of_the_python_package_prints_its_figures_and_keeps_its_rows(tmp_path):
     if not (ROOT / "python/cenote/_cenote.abi3.so").exists():
         pytest.skip("the Python package is not built: `make python` builds it")
@@ -105,7 +106,6 @@ def test_the_deep_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
-@pytest.mark.long
 def test_the_gap_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows = tmp_path / "rows.jsonl"
     environment = {name: value for name, value in os.environ.items() if name != "GAPBS"}
@@ -167,7 +167,6 @@ def test_the_free_space_experiment_prints_its_figures_and_keeps_its_rows(tmp_pat
     assert str(tmp_path) not in rows.read_text()
 
 
-@pytest.mark.long
 def test_the_pool_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows = tmp_path / "rows.jsonl"
     done = subprocess.run(
@@ -187,7 +186,6 @@ def test_the_pool_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
-@pytest.mark.long
 def test_the_algorithms_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows, plots = tmp_path / "rows.jsonl", tmp_path / "plots"
     done = subprocess.run(
