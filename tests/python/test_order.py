@@ -29,7 +29,9 @@ def make(cenote, kind):
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=lambda order: order[0])
-@pytest.mark.parametrize("kind", ["debian", "islands", "kron", "grid"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("debian", marks=pytest.mark.long), "islands", "kron", "grid"]
+)
 def test_answers_do_not_depend_on_the_order(cenote, kind, order):
     edges, flags = make(cenote, kind)
     cenote("import", edges, *flags, "--out", "natural.cenote")
