@@ -14,6 +14,8 @@ export CARGO_PROFILE_DEV_DEBUG := 0
 # One more than there are cores: tests that wait for the drive leave theirs to others.
 export RUST_TEST_THREADS ?= $(shell echo $$(($$(nproc) + 1)))
 export CENOTE := $(abspath $(TARGET)/release/cenote)
+# Many processes of the tests import the same files.
+unexport PYTHONDONTWRITEBYTECODE
 # What `cargo test` builds: assertions and overflow checks are on, so the Python tests use it too.
 CHECKED := $(abspath $(TARGET)/debug/cenote)
 # The native part of the Python package, of the same build, where Python finds it beside its files.
