@@ -14,8 +14,6 @@ export CARGO_PROFILE_DEV_DEBUG := 0
 # One more than there are cores: tests that wait for the drive leave theirs to others.
 export RUST_TEST_THREADS ?= $(shell echo $$(($$(nproc) + 1)))
 export CENOTE := $(abspath $(TARGET)/release/cenote)
-# Many processes of the tests import the same files.
-unexport PYTHONDONTWRITEBYTECODE
 # What `cargo test` builds: assertions and overflow checks are on, so the Python tests use it too.
 CHECKED := $(abspath $(TARGET)/debug/cenote)
 # The native part of the Python package, of the same build, where Python finds it beside its files.
@@ -24,7 +22,7 @@ EXTENSION := python/cenote/_cenote.abi3.so
 .PHONY: help
 help:
 	@echo 'make demo   import a real graph and a larger made one, run BFS, WCC and PageRank'
-	@echo 'make test   every test: Rust, then Python against SciPy, NetworkX and igraph'
+	@echo 'make test   every test but those of soak: Rust, then Python against SciPy, NetworkX and igraph'
 	@echo 'make soak   the tests that take long, and the fuzzers with other seeds'
 	@echo 'make ray-soak  shards on Ray, longer: more kinds of graphs, more killed processes'
 	@echo 'make crash  a million power cuts and faults while graphs are updated (takes an hour)'

@@ -73,7 +73,7 @@ def runs(sharded, source):
 
 
 # All numbers of shards with all kinds take longer than `make test` has time for.
-CASES = [("undirected", 1), ("undirected", 4), ("directed", 3), ("in_edges", 2), ("repeated", 2)]
+CASES = [("undirected", 1), ("undirected", 7), ("directed", 3), ("in_edges", 2), ("repeated", 2)]
 if "CENOTE_RAY_LONG" in os.environ:
     CASES = [(kind, shards) for kind in KINDS for shards in (1, 2, 3, 4, 7)]
 

@@ -31,8 +31,7 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
-use crate::neighbourhood;
-use crate::neighbourhood::directions;
+use crate::neighbourhood::{self, directions};
 use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
 use bounds::{Bounds, bound_max, entries};
 use inner::Histogram;
