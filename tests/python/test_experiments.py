@@ -109,8 +109,9 @@ def test_the_deep_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
 def test_the_benchmark_of_bands_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows = tmp_path / "rows.jsonl"
     done = subprocess.run(
-        [sys.executable, ROOT / "experiments/bands_bench.py", "--scale", "16", "--only", "pagerank,bfs",
-         "--budgets", "2048,450", "--repeats", "1", "--dir", tmp_path / "graphs", "--rows", rows],
+        [sys.executable, ROOT / "experiments/bands_bench.py", "--scale", "16",
+         "--only", "pagerank,bfs", "--budgets", "2048,450", "--repeats", "1",
+         "--dir", tmp_path / "graphs", "--rows", rows],
         env=os.environ | WARM | {"CENOTE": str(command_path())}, capture_output=True, text=True,
     )
     assert done.returncode == 0, done.stderr
@@ -118,6 +119,21 @@ def test_the_benchmark_of_bands_prints_its_figures_and_keeps_its_rows(tmp_path):
     runs = [row for row in found if row["part"] == "bands"]
     assert ["bands" not in row for row in runs] == [True, False] * 2
     assert done.stdout.count("x the time") == 2
+    assert str(tmp_path) not in rows.read_text()
+
+
+def test_graphs_with_delta_runs_are_compared_with_merged_ones(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/delta_runs.py", "--scale", "18", "--shares", "10",
+         "--commits", "1", "--repeats", "1", "--dir", tmp_path / "graphs", "--rows", rows],
+        env=os.environ | WARM | {"CENOTE": str(command_path())}, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    found = [row for row in found if row["part"] == "delta runs"]
+    assert len(found) == 3 * 2 and all(row["runs"] == 1 for row in found)
+    assert done.stdout.count("merged") == 3
     assert str(tmp_path) not in rows.read_text()
 
 

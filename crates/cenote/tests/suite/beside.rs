@@ -31,8 +31,8 @@ fn edges_of(path: &Path) -> BTreeSet<(u64, u64)> {
     String::from_utf8(text).unwrap().lines().map(pair).collect()
 }
 
-#[test]
-fn small_batches_go_on_while_runs_are_merged_and_nothing_is_lost() {
+/// Commits so many small batches to a graph, and compares its edges with a set of them.
+fn check_small_batches(batches: usize) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("graph.cenote");
     let mut random = Random(7);
@@ -42,7 +42,7 @@ fn small_batches_go_on_while_runs_are_merged_and_nothing_is_lost() {
     let mut edges: BTreeSet<_> = pairs.into_iter().collect();
     let mut update = Update::options().memory(MEMORY).synced(false).open(&path).unwrap();
     let (mut merged, mut merged_log) = (0, 0);
-    for _ in 0..60 {
+    for _ in 0..batches {
         for _ in 0..3_000 {
             let (u, v) = random_edge(&mut random);
             match random.below(4) {
@@ -63,10 +63,21 @@ fn small_batches_go_on_while_runs_are_merged_and_nothing_is_lost() {
     }
     let settled = update.settle().unwrap();
     merged += settled.merged_entries;
-    assert!(merged > 50_000, "{merged} changes of runs were merged beside commits");
+    assert!(merged > 800 * batches as u64, "{merged} changes of runs were merged beside commits");
     assert_eq!(merged_log, 0, "no commit has merged the log");
     drop(update);
     assert!(edges_of(&path) == edges);
+}
+
+#[test]
+fn small_batches_go_on_while_runs_are_merged_and_nothing_is_lost() {
+    check_small_batches(25);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_small_batches_go_on_while_runs_are_merged_and_nothing_is_lost() {
+    check_small_batches(80);
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn check_budgets(case: &str, graph: &Arc<Graph>) {
     assert!(expected.run.bands.is_none());
     for threads in [1, 2, 4] {
         let refused = |config| degrees::run(graph, config).unwrap_err();
-        for memory_bytes in budgets(folder.path(), threads, &refused) {
+        for memory_bytes in budgets(folder.path(), threads, threads, &refused) {
             let case = format!("{case}, {threads} threads, {memory_bytes}");
             check(&case, graph, &config(folder.path(), memory_bytes, threads), &expected);
         }

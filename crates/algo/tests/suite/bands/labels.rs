@@ -43,13 +43,13 @@ fn check_cdlp(
 /// Compares runs with several budgets with those in memory.
 fn check_cdlp_budgets(case: &str, graph: &Arc<Graph>, iterations: &[u32], threads: &[usize]) {
     let folder = folder();
-    for &iterations in iterations {
+    for (i, &iterations) in iterations.iter().enumerate() {
         let labels = CdlpConfig::default().iterations(iterations);
         let expected = cdlp::run(graph, config(folder.path(), PLENTY, 2), &labels).unwrap();
         assert!(expected.run.bands.is_none());
         for &threads in threads {
             let refused = |config| cdlp::run(graph, config, &labels).unwrap_err();
-            for memory_bytes in budgets(folder.path(), threads, &refused) {
+            for memory_bytes in budgets(folder.path(), threads, i, &refused) {
                 let case = format!("{case}, {iterations}, {threads} threads, {memory_bytes}");
                 let config = config(folder.path(), memory_bytes, threads);
                 check_cdlp(&case, graph, &config, &labels, &expected);
@@ -127,9 +127,10 @@ fn check_kcore_budgets(case: &str, graph: &Arc<Graph>, limits: &[Option<u32>], t
         let cores = k.map_or_else(KcoreConfig::default, |k| KcoreConfig::default().k(Some(k)));
         let expected = kcore::run(graph, config(folder.path(), PLENTY, 2), &cores).unwrap();
         assert!(expected.run.bands.is_none());
+        let turn = k.unwrap_or(0) as usize;
         for &threads in threads {
             let refused = |config| kcore::run(graph, config, &cores).unwrap_err();
-            for memory_bytes in budgets(folder.path(), threads, &refused) {
+            for memory_bytes in budgets(folder.path(), threads, turn, &refused) {
                 let case = format!("{case}, {k:?}, {threads} threads, {memory_bytes}");
                 let config = config(folder.path(), memory_bytes, threads);
                 check_kcore(&case, graph, &config, &cores, &expected);

@@ -51,7 +51,7 @@ fn check_bfs_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
         assert!(expected.run.bands.is_none());
         for &threads in threads {
             let refused = |config| bfs::run(graph, config, search).unwrap_err();
-            for memory_bytes in budgets(folder.path(), threads, &refused) {
+            for memory_bytes in budgets(folder.path(), threads, i, &refused) {
                 let case = format!("{case}, {i}, {threads} threads, {memory_bytes}");
                 let config = config(folder.path(), memory_bytes, threads);
                 check_bfs(&case, graph, &config, search, &expected);
@@ -144,8 +144,9 @@ fn check_sssp_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
         assert!(expected.run.bands.is_none());
         for &threads in threads {
             let refused = |config| sssp::run(graph, config, search).unwrap_err();
-            let skip = if is_deep { 2 } else { 0 };
-            for memory_bytes in budgets(folder.path(), threads, &refused).into_iter().skip(skip) {
+            let skip = if is_deep { 1 } else { 0 };
+            for memory_bytes in budgets(folder.path(), threads, i, &refused).into_iter().skip(skip)
+            {
                 let case = format!("{case}, {i}, {threads} threads, {memory_bytes}");
                 let config = config(folder.path(), memory_bytes, threads);
                 check_sssp(&case, graph, &config, search, &expected);
