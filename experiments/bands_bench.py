@@ -3,10 +3,10 @@
     bands_bench.py [--repeats 3] [--only pagerank,wcc] [--scale N --budgets KIB,KIB]
                    [--dir DIR] [--rows FILE]
 
-Each algorithm runs on a Kronecker graph (edge factor 16) with a cold page cache, with memory for all
-of its state and with about a quarter of it, in turn. Prints medians of seconds and of processor
-seconds, bytes read and written, and what `estimate` said of them. `--scale` takes other graphs, with
-other budgets in KiB.
+Each algorithm runs on a Kronecker graph (edge factor 16) with a cold page cache, with memory for
+all of its state and with about a quarter of it, in turn. Prints medians of seconds and of processor
+seconds, bytes read and written, and what `estimate` said of them. `--scale` takes other graphs,
+with other budgets in KiB.
 """
 
 import argparse
