@@ -33,7 +33,17 @@ GRAPHS = {
     "grid": ["--undirected", "--weights", "f32"],
     "grid-shuffled": ["--undirected", "--weights", "f32"],
 }
-ALGORITHMS = ["kcore", "sssp", "bfs", "scc", "reach"]
+ALGORITHMS = ["kcore", "sssp", "bfs", "scc", "reach", "dfs", "betweenness"]
+# Options of algorithms that are not run as they come.
+OPTIONS = {
+    "sssp": ["--source", "0"],
+    "bfs": ["--source", "0"],
+    "dfs": ["--source", "0"],
+    "lexicographic": ["--source", "0", "--order", "lexicographic"],
+    "betweenness": ["--source", "0"],
+    "ppr": ["--seed", "0"],
+    "similar": ["--source", "0"],
+}
 BUDGETS = ["least", "32MiB", "1GiB"]
 
 
@@ -76,21 +86,32 @@ def imported(bench, name, n):
     return graph
 
 
-def parameters(algorithm, name, n):
+def command_of(algorithm, graph, n):
+    """The arguments of a run; `lexicographic` is `dfs` in that order."""
+    verb = "dfs" if algorithm == "lexicographic" else algorithm
+    options = OPTIONS.get(algorithm, [])
     if algorithm == "reach":
-        return ["--source", "0", "--target", str(n - 1)]
-    return ["--source", "0"] if algorithm in ("sssp", "bfs") else []
+        options = ["--source", "0", "--target", str(n - 1)]
+    return ["run", verb, graph, *options]
 
 
 def least(program, command):
-    """The least memory that a command accepts, as its own message says."""
+    """The least memory that a command accepts, as its own message says; `None` if it refuses the
+    graph."""
     command = [program, *command, "--memory", "1KiB"]
     refused = subprocess.run(command, capture_output=True, text=True)
-    return re.search(r"--memory (\S+)", refused.stderr)[1]
+    least = re.search(r"--memory (\S+)", refused.stderr)
+    return least and least[1]
+
+
+def in_bytes(size):
+    number, prefix = re.fullmatch(r"([0-9.]+)([KMG]?)(?:iB|B)?", size).groups()
+    return float(number) * 1024 ** " KMG".index(prefix or " ")
 
 
 def run(program, command, limit):
-    """What a run reports, with its processor seconds; `None` if it takes longer than `limit`."""
+    """What a run reports, with its processor seconds; `None` if it takes longer than `limit`, an
+    empty report if it ends with an error."""
     drop_caches()
     started = time.monotonic()
     process = subprocess.Popen([program, *command, "--json"], stdout=subprocess.PIPE,
@@ -102,14 +123,19 @@ def run(program, command, limit):
         process.communicate()
         return None
     # `reach` exits with 1 where a target cannot be reached.
-    assert process.returncode in (0, 1), command
+    if process.returncode not in (0, 1) or not output:
+        return {}
     return json.loads(output) | {"wall_seconds": time.monotonic() - started}
 
 
 def measure(bench, programs, name, algorithm):
     options = bench.options
     graph = imported(bench, name, options.vertices)
-    command = ["run", algorithm, graph, *parameters(algorithm, name, options.vertices)]
+    command = command_of(algorithm, graph, options.vertices)
+    smallest = {build: least(program, command) for build, program in programs.items()}
+    if None in smallest.values():
+        print(f"{name:18} {algorithm:13} does not take this graph")
+        return
     for budget in BUDGETS:
         taken = {build: [] for build in programs}
         for _ in range(options.repeats):
@@ -117,8 +143,14 @@ def measure(bench, programs, name, algorithm):
                 # A build that was ended once is not tried again.
                 if None in taken[build]:
                     continue
-                memory = least(program, command) if budget == "least" else budget
+                memory = smallest[build] if budget == "least" else budget
+                if in_bytes(memory) < in_bytes(smallest[build]):
+                    print(f"{name:18} {algorithm:13} {budget:>6} {build:>4}  needs {smallest[build]}")
+                    continue
                 found = run(program, [*command, "--memory", memory], options.limit)
+                if found == {}:
+                    print(f"{name:18} {algorithm:13} {budget:>6} {build:>4}  ended with an error")
+                    continue
                 taken[build].append(found)
                 fields = ["seconds", "cpu_seconds", "passes", "read_requests", "peak_rss_bytes"]
                 row = {field: found.get(field) for field in fields} if found else {}
@@ -126,7 +158,9 @@ def measure(bench, programs, name, algorithm):
                              budget=budget, memory=memory, build=build,
                              ended=found is None, **row)
         for build, found in taken.items():
-            line = f"{name:18} {algorithm:7} {budget:>6} {build:>4}"
+            line = f"{name:18} {algorithm:13} {budget:>6} {build:>4}"
+            if not found:
+                continue
             if None in found:
                 print(f"{line}  more than {options.limit:g} s")
                 continue

@@ -249,7 +249,13 @@ impl<'f> Reads<'f> {
                     return Ok(());
                 }
             }
-            None => self.opened()?.start(extent),
+            // The pages of a graph at an epoch do not change.
+            None => {
+                if self.opened()?.start_or_keep(extent) {
+                    self.counts.pages_cached += active;
+                    return Ok(());
+                }
+            }
         }
         self.counts.requests += 1;
         self.counts.bytes += pages * self.engine.graph.page_bytes() as u64;
@@ -282,7 +288,7 @@ impl<'f> Reads<'f> {
     fn in_flight(&self) -> usize {
         match (self.handle, &*self.scan) {
             (Some(handle), _) if self.single => handle.pending(),
-            (_, Some(scan)) => scan.in_flight(),
+            (_, Some(scan)) => scan.in_flight() + usize::from(scan.has_arrived()),
             (_, None) => 0,
         }
     }
@@ -299,6 +305,7 @@ impl<'f> Reads<'f> {
         let Some(scan) = &mut *self.scan else { return Ok(false) };
         let clock = &self.engine.clock;
         if collect && scan.in_flight() > 0 {
+            let wait = wait && !scan.has_arrived();
             let before_ns = if wait { clock.now_ns() } else { 0 };
             let is_full = scan.in_flight() >= self.depth.depth();
             scan.collect(wait)?;
@@ -307,7 +314,7 @@ impl<'f> Reads<'f> {
             }
         }
         let Some(arrived) = scan.next_arrived() else { return Ok(false) };
-        if self.adapts {
+        if self.adapts && !arrived.is_kept {
             let schedule = &self.engine.schedule;
             let planned = schedule.planned_cost(arrived.extent.pages);
             let window = self.depth.arrived(clock.now_ns(), planned);

@@ -14,6 +14,9 @@ use crate::PageId;
 use crate::error::{PoolError, Result};
 use crate::handle::{Handle, PageVersion};
 
+/// The most free buffers in which [`Scan::start_or_keep`] looks for pages.
+const KEPT_MAX: usize = 16;
+
 /// Adjacent pages that are read by one request, with data of the caller.
 #[derive(Debug, Default)]
 pub struct Extent<T> {
@@ -30,6 +33,16 @@ pub struct Extent<T> {
 pub struct Arrived<T> {
     /// The extent that was requested.
     pub extent: Extent<T>,
+    /// Whether it was found in a free buffer instead of read.
+    pub is_kept: bool,
+    filled: Filled,
+}
+
+/// A buffer and the pages that were last read into it; none at first.
+#[derive(Debug)]
+struct Filled {
+    first_page: PageId,
+    pages: u64,
     buffer: Buffer,
 }
 
@@ -41,8 +54,8 @@ impl<T> Arrived<T> {
     pub fn page(&self, page: PageId, page_bytes: usize) -> &[u8] {
         let Extent { first_page, pages, .. } = self.extent;
         assert!((first_page..first_page + pages).contains(&page), "page {page} is in the extent");
-        let at = (page - first_page) as usize * page_bytes;
-        &self.buffer[at..at + page_bytes]
+        let at = (page - self.filled.first_page) as usize * page_bytes;
+        &self.filled.buffer[at..at + page_bytes]
     }
 }
 
@@ -52,7 +65,8 @@ pub struct Scan<T> {
     queue: Box<dyn Queue>,
     device: String,
     page_bytes: u64,
-    free: Vec<Buffer>,
+    /// The buffer that was used last is the last.
+    free: VecDeque<Filled>,
     in_flight: Slab<Extent<T>>,
     completions: Vec<Completion>,
     arrived: VecDeque<Arrived<T>>,
@@ -71,6 +85,8 @@ impl<T> Scan<T> {
     ) -> Result<Self> {
         assert!(depth > 0 && request_bytes.is_multiple_of(page_bytes), "whole pages are read");
         let (arena, free) = Arena::carve(request_bytes, depth)?;
+        let empty = |buffer| Filled { first_page: 0, pages: 0, buffer };
+        let free = free.into_iter().map(empty).collect();
         let queue = device.queue(&QueueConfig::with_depth(depth).arenas(vec![arena]))?;
         Ok(Self {
             queue,
@@ -103,12 +119,38 @@ impl<T> Scan<T> {
     /// # Panics
     /// If [`Scan::has_room`] is false, or the extent is larger than a request.
     pub fn start(&mut self, extent: Extent<T>) {
-        let buffer = self.free.pop().expect("there is room");
+        let Filled { buffer, .. } = self.free.pop_front().expect("there is room");
         let len = extent.pages * self.page_bytes;
         let offset = extent.first_page * self.page_bytes;
         let tag = self.in_flight.insert(extent);
         let len = usize::try_from(len).expect("a request fits its buffer");
         self.queue.push(Request { tag, op: Op::Read, offset, len, buffer });
+    }
+
+    /// Starts an extent as [`Scan::start`] does, or lets it arrive at once if one of the buffers that
+    /// were used last still has its pages; true if it did. Only for files whose pages do not change
+    /// while the scan lives.
+    ///
+    /// # Panics
+    /// As [`Scan::start`].
+    pub fn start_or_keep(&mut self, extent: Extent<T>) -> bool {
+        let Extent { first_page, pages, .. } = extent;
+        let holds = |filled: &Filled| {
+            filled.first_page <= first_page
+                && first_page + pages <= filled.first_page + filled.pages
+        };
+        let among = self.free.len().saturating_sub(KEPT_MAX)..self.free.len();
+        match among.rev().find(|&place| holds(&self.free[place])) {
+            Some(place) => {
+                let filled = self.free.remove(place).expect("it was just looked at");
+                self.arrived.push_back(Arrived { extent, is_kept: true, filled });
+                true
+            }
+            None => {
+                self.start(extent);
+                false
+            }
+        }
     }
 
     /// Submits started extents and collects completed ones; with `wait`, at least one.
@@ -121,9 +163,16 @@ impl<T> Scan<T> {
         for completion in self.completions.drain(..) {
             let extent = self.in_flight.remove(completion.tag);
             completion.whole(|| self.device.clone())?;
-            self.arrived.push_back(Arrived { extent, buffer: completion.buffer });
+            let Extent { first_page, pages, .. } = extent;
+            let filled = Filled { first_page, pages, buffer: completion.buffer };
+            self.arrived.push_back(Arrived { extent, is_kept: false, filled });
         }
         Ok(())
+    }
+
+    /// Whether an extent has arrived and was not taken yet.
+    pub fn has_arrived(&self) -> bool {
+        !self.arrived.is_empty()
     }
 
     /// Takes the extent that completed first.
@@ -133,7 +182,7 @@ impl<T> Scan<T> {
 
     /// Returns the buffer to the scan, and the caller's data to the caller.
     pub fn recycle(&mut self, arrived: Arrived<T>) -> T {
-        self.free.push(arrived.buffer);
+        self.free.push_back(arrived.filled);
         arrived.extent.load
     }
 }

@@ -10,6 +10,7 @@ use crate::support::{PAGE_BYTES, bump, config, sim, version_of};
 use cenote_device::backend::sim::{Effect, FaultPlan, When};
 use cenote_device::plan::Planner;
 use cenote_device::profile::Profile;
+use cenote_pool::scan::{Extent, Scan};
 use cenote_pool::{Pool, PoolError, Writer, scan};
 
 const PAGES: u64 = 40;
@@ -118,4 +119,30 @@ fn a_pass_over_a_damaged_page_ends_with_its_name() {
     assert!(matches!(passed, Err(PoolError::Damaged { page: 9, .. })), "{passed:?}");
     let beyond = scan::pass(&pool.handle(), &planner(), [PAGES], |_, _| Ok::<(), PoolError>(()));
     assert!(matches!(beyond, Err(PoolError::NoSuchPage { .. })), "{beyond:?}");
+}
+
+/// Two buffers: of two pages read in turn neither is read again, and a third one takes the place of
+/// the one that was used first.
+#[test]
+fn extents_in_free_buffers_arrive_without_a_read() {
+    let device = sim(PAGES, FaultPlan::none());
+    let mut scan = Scan::new(device.as_ref(), 2, 4 * PAGE_BYTES, PAGE_BYTES).unwrap();
+    let mut is_kept = |first_page, pages| {
+        let kept = scan.start_or_keep(Extent { first_page, pages, load: () });
+        scan.collect(true).unwrap();
+        let arrived = scan.next_arrived().unwrap();
+        assert_eq!((arrived.is_kept, scan.has_arrived()), (kept, false));
+        for page in first_page..first_page + pages {
+            assert_eq!(version_of(page, arrived.page(page, PAGE_BYTES)), 0);
+        }
+        scan.recycle(arrived);
+        kept
+    };
+    let extents = [(0, 1), (8, 4), (0, 1), (10, 2), (8, 1), (0, 1), (20, 1)];
+    assert_eq!(
+        extents.map(|(first_page, pages)| is_kept(first_page, pages)),
+        [false, false, true, true, true, true, false]
+    );
+    assert!(is_kept(0, 1), "page 20 took the place of the extent that was used first");
+    assert!(!is_kept(8, 4) && !is_kept(11, 2), "half of an extent is not enough");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cenote_algo::bfs::{self, Bfs, BfsConfig};
 use cenote_algo::sssp::{self, Distances, Sssp, SsspConfig};
-use cenote_engine::{EngineConfig, Graph, Order};
+use cenote_engine::{Direction, EngineConfig, Graph, Order};
 use cenote_store::{Codec, HubNeighboursChoice, WeightType};
 
 use super::{Orders, PLENTY, assert_close, budgets, config, folder, graphs, is_empty, updated};
@@ -29,6 +29,11 @@ fn check_bfs(
     let stats = found.run.stats;
     let range = estimate.bytes_read_at_least..=estimate.bytes_read_at_most.max(1 << 20);
     assert!(range.contains(&stats.bytes_read), "{case}: {estimate:#?} {stats:?}");
+    if case.starts_with("path") && found.sources.len() == 1 {
+        let bytes = graph.adjacency(Direction::Out).unwrap().pages() * graph.page_bytes() as u64;
+        let lists = stats.bytes_read - stats.state_bytes_read;
+        assert!(lists <= 2 * bytes, "{case}: a page is not read for each vertex");
+    }
     if found.reached as usize == graph.vertices() && found.depth < 1000 {
         let state = estimate.bands.unwrap();
         assert_close(case, "bytes of state read", state.state_bytes_read, stats.state_bytes_read);
