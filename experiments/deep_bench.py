@@ -138,6 +138,7 @@ def measure(bench, programs, name, algorithm):
         return
     for budget in BUDGETS:
         taken = {build: [] for build in programs}
+        line_of = {build: f"{name:18} {algorithm:13} {budget:>6} {build:>4}" for build in programs}
         for _ in range(options.repeats):
             for build, program in programs.items():
                 # A build that was ended once is not tried again.
@@ -145,11 +146,11 @@ def measure(bench, programs, name, algorithm):
                     continue
                 memory = smallest[build] if budget == "least" else budget
                 if in_bytes(memory) < in_bytes(smallest[build]):
-                    print(f"{name:18} {algorithm:13} {budget:>6} {build:>4}  needs {smallest[build]}")
+                    print(f"{line_of[build]}  needs {smallest[build]}")
                     continue
                 found = run(program, [*command, "--memory", memory], options.limit)
                 if found == {}:
-                    print(f"{name:18} {algorithm:13} {budget:>6} {build:>4}  ended with an error")
+                    print(f"{line_of[build]}  ended with an error")
                     continue
                 taken[build].append(found)
                 fields = ["seconds", "cpu_seconds", "passes", "read_requests", "peak_rss_bytes"]
@@ -158,7 +159,7 @@ def measure(bench, programs, name, algorithm):
                              budget=budget, memory=memory, build=build,
                              ended=found is None, **row)
         for build, found in taken.items():
-            line = f"{name:18} {algorithm:13} {budget:>6} {build:>4}"
+            line = line_of[build]
             if not found:
                 continue
             if None in found:
