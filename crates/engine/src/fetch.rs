@@ -72,8 +72,8 @@ impl Fetcher {
         let single = engine.config.strategy != Strategy::Auto && handle.is_some();
         let handle = handle.as_ref();
         depth.paused();
-        let (adapts, counts) = (true, Counts::default());
-        Reads { engine, failed, handle, single, adapts, scan, depth, decoded, counts }
+        let (adapts, reuses, counts) = (true, false, Counts::default());
+        Reads { engine, failed, handle, single, adapts, reuses, scan, depth, decoded, counts }
     }
 }
 
@@ -162,6 +162,8 @@ pub(crate) struct Reads<'f> {
     single: bool,
     /// Whether the depth follows the drive.
     adapts: bool,
+    /// Whether pages that are still in a buffer are not read again.
+    reuses: bool,
     scan: &'f mut Option<Scan<u64>>,
     depth: &'f mut DepthControl,
     pub decoded: &'f mut Decoded,
@@ -187,6 +189,12 @@ impl<'f> Reads<'f> {
     /// Keeps the depth that the plan begins with.
     pub fn keep_depth(&mut self) {
         self.adapts = false;
+    }
+
+    /// Does not read pages again that are still in a buffer. For visits of few pages: a long one
+    /// would find only those of the end of the visit before, which its estimate counts as read.
+    pub fn reuse_buffers(&mut self) {
+        self.reuses = true;
     }
 
     /// Requests to keep in flight.
@@ -250,12 +258,13 @@ impl<'f> Reads<'f> {
                 }
             }
             // The pages of a graph at an epoch do not change.
-            None => {
+            None if self.reuses => {
                 if self.opened()?.start_or_keep(extent) {
                     self.counts.pages_cached += active;
                     return Ok(());
                 }
             }
+            None => self.opened()?.start(extent),
         }
         self.counts.requests += 1;
         self.counts.bytes += pages * self.engine.graph.page_bytes() as u64;

@@ -50,12 +50,16 @@ impl Engine {
     ) -> Result<()> {
         let _busy = self.begin()?;
         let started_ns = self.clock.now_ns();
+        let is_inline = step.pages.is_some_and(|pages| pages <= INLINE_PAGES_MAX);
         let failed = AtomicBool::new(false);
         let part = |worker: usize| -> Result<Counts> {
             // What look-ups of this thread have read before is not of this visit.
             let _ = cenote_store::take_run_reads();
             let mut fetcher = Fetcher::take(self);
             let mut reads = fetcher.reads(self, &failed);
+            if is_inline {
+                reads.reuse_buffers();
+            }
             work(worker, &mut reads).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
             let mut counts = reads.counts;
             let (requests, bytes) = cenote_store::take_run_reads();
@@ -64,12 +68,11 @@ impl Engine {
             fetcher.put_back(self);
             Ok(counts)
         };
-        let outcomes: Vec<Result<Counts>> =
-            if step.pages.is_some_and(|pages| pages <= INLINE_PAGES_MAX) {
-                self.workers.install(|| vec![part(0)])
-            } else {
-                self.workers.broadcast(|worker| part(worker.index()))
-            };
+        let outcomes: Vec<Result<Counts>> = if is_inline {
+            self.workers.install(|| vec![part(0)])
+        } else {
+            self.workers.broadcast(|worker| part(worker.index()))
+        };
         let mut counts = Counts::default();
         for outcome in outcomes {
             counts += outcome?;
