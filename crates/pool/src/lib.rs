@@ -9,6 +9,7 @@
 //!   [`Cleaner`], or ACE
 //! - [`prefetch`]: TaP and the history table
 //! - [`scan`]: planned passes that do not replace the pool's pages
+//! - [`load`]: large reads into the frames, ahead of their use
 //! - [`append`]: bulk writes past the frames
 //! - [`check`]: checksums of pages
 //!
@@ -44,6 +45,7 @@ mod error;
 mod frame;
 mod guard;
 mod handle;
+pub mod load;
 pub mod policy;
 mod pool;
 pub mod prefetch;

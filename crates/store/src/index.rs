@@ -3,6 +3,7 @@
 //! After GraphSSD's graph translation table, without page numbers because pages lie in vertex
 //! order: entry `p` is the smallest vertex whose list starts in page `p` or later.
 
+use std::cell::Cell;
 use std::ops::{Range, RangeInclusive};
 
 use cenote_device::Device;
@@ -13,6 +14,7 @@ use crate::delta::merged::Merged;
 use crate::delta::{Lengths, ListDelta, ListPages, PAGE_ENTRIES_MAX, PageDelta, PlacedEdit};
 use crate::error::{PageFault, Result, StoreError, at_most, equal, other};
 use crate::format::{self, Codec};
+use crate::gallop::gallop;
 use crate::log::Pending;
 use crate::packed::decode::Decoded;
 use crate::page::{self, Expected, List, Page};
@@ -56,6 +58,10 @@ pub struct Adjacency {
     /// Changes of the delta runs and of the log.
     delta: Option<Box<ListDelta>>,
 }
+
+/// The first page of the list that [`Adjacency::pages_near`] found last.
+#[derive(Debug, Default)]
+pub(crate) struct PageCursor(Cell<usize>);
 
 impl Adjacency {
     /// Starts an empty index, to be filled by [`IndexLoad::push`].
@@ -146,8 +152,8 @@ impl Adjacency {
     }
 
     fn with_pages<T>(&self, of: impl FnOnce(&ListPages<'_>) -> T) -> T {
-        let (vertices, pages) = (self.vertices, self.pages());
-        of(&ListPages { vertices, pages, pages_of: &|vertex| self.pages_of(vertex) })
+        let (vertices, pages, last) = (self.vertices, self.pages(), PageCursor::default());
+        of(&ListPages { vertices, pages, pages_of: &|vertex| self.pages_near(vertex, &last) })
     }
 
     /// Whether a page has other entries or lists than on the device, not only other places of them.
@@ -171,7 +177,10 @@ impl Adjacency {
 
     /// Whether a page is read with changes.
     pub(crate) fn is_changed(&self, page: u64, decoded: &mut Decoded) -> Result<bool> {
-        Ok(self.delta_of(page, &mut decoded.room)?.is_some())
+        match &self.delta {
+            None => Ok(false),
+            Some(delta) => delta.is_changed(page, self.vertices_in(page).start, &mut decoded.room),
+        }
     }
 
     /// How many entries more a page has with its changes.
@@ -259,6 +268,21 @@ impl Adjacency {
         let vertices = self.vertices();
         assert!(vertex < vertices, "vertex {vertex} of {vertices}");
         let start = self.starts.partition_point(|first| *first <= vertex) - 1;
+        start as u64..=self.last_page_of(vertex, start) as u64
+    }
+
+    /// As [`Adjacency::pages_of`]; fast if `vertex` is a little behind the one before.
+    ///
+    /// # Panics
+    /// As [`Adjacency::pages_of`].
+    #[inline]
+    pub(crate) fn pages_near(&self, vertex: VertexId, cursor: &PageCursor) -> RangeInclusive<u64> {
+        let vertices = self.vertices();
+        assert!(vertex < vertices, "vertex {vertex} of {vertices}");
+        let last = cursor.0.get();
+        let from = if self.starts[last] <= vertex { last } else { 0 };
+        let start = from + gallop(&self.starts[from..], |first| *first <= vertex) - 1;
+        cursor.0.set(start);
         start as u64..=self.last_page_of(vertex, start) as u64
     }
 

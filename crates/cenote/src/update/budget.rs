@@ -16,8 +16,8 @@ const RUNS_SHARE: u64 = 8;
 /// Of the memory, pages of lists that are kept take at most `1 / PAGES_SHARE`.
 const PAGES_SHARE: u64 = 8;
 
-/// Pages in memory during a commit, beside those that it reads.
-const COMMIT_PAGES: u64 = 1 << 10;
+/// Pages in memory during a commit, beside those that it reads, with the buffers of large reads.
+const COMMIT_PAGES: u64 = (1 << 10) + (1 << 8);
 
 /// Memory for an entry of a list that changes.
 const LIST_ENTRY_BYTES: u64 = 8;

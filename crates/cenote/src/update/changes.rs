@@ -107,6 +107,21 @@ impl Changes {
         self.ends.for_distinct(most, find)
     }
 
+    /// The ends, two for each change, if all are numbers below this one.
+    pub fn integers_below(&self, end: u64) -> Option<&[u64]> {
+        self.ends.integers_below(end)
+    }
+
+    /// The ops, one for each change.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// The weights, one for each change of a graph with weights, else none.
+    pub fn weights(&self) -> &[Option<Weight>] {
+        &self.weights
+    }
+
     /// Removes the first changes.
     pub fn remove_first(&mut self, count: usize) {
         if count == self.len() {

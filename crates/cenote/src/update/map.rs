@@ -28,6 +28,11 @@ pub(super) fn map(
     file: &str,
     has_room: impl Fn(usize, usize) -> bool,
 ) -> Result<Mapped> {
+    if let Some(ends) = changes.integers_below(store.own_numbers()?.into())
+        && has_room(changes.len(), 0)
+    {
+        return Ok(of_own_numbers(changes, ends));
+    }
     let mut vertices = Vec::new();
     let places = changes.for_distinct(IDS, &mut |ids| {
         vertices.extend(store.vertices_of(ids)?);
@@ -69,6 +74,22 @@ pub(super) fn map(
         });
     }
     Ok(Mapped { batch, changes: answers.len(), answers })
+}
+
+/// All changes, where the ids of their ends are the vertices.
+fn of_own_numbers(changes: &Changes, ends: &[u64]) -> Mapped {
+    let changes_of = changes.ops().iter().zip(ends.as_chunks().0);
+    let change = |(&op, &[source, target]): (&Op, &[u64; 2])| {
+        let [source, target] = [source, target].map(|id| id as VertexId);
+        Change { op, source, target }
+    };
+    let batch = Batch {
+        changes: changes_of.map(change).collect(),
+        weights: changes.weights().to_vec(),
+        values: changes.values().to_vec(),
+        ..Batch::default()
+    };
+    Mapped { batch, changes: changes.len(), answers: vec![None; changes.len()] }
 }
 
 fn full(file: &str, id: IdRef<'_>) -> Error {

@@ -190,6 +190,35 @@ impl Handle {
             return false;
         }
         let Some(frame) = self.pool.take_free() else { return false };
+        self.fill(frame, page, bytes, version, Entrance::Cold)
+    }
+
+    /// Inserts a copy of a page that was read past the pool since `version`, in place of another if
+    /// no frame is empty. Reads the page again if it was changed meanwhile, or the check refuses
+    /// the copy.
+    pub(crate) fn insert(&self, page: PageId, bytes: &[u8], version: PageVersion) -> Result<()> {
+        let check = self.pool.config.check.as_ref();
+        if check.is_some_and(|check| check.check(page, bytes).is_err()) {
+            return self.pin(page).map(drop);
+        }
+        let (frame, _) = self.make_room(page)?;
+        self.pool.counters.misses.add(1);
+        if !self.fill(frame, page, bytes, version, Entrance::Hot) {
+            self.pin(page)?;
+        }
+        Ok(())
+    }
+
+    /// Enters a copy of a page into an empty frame, unless it is in memory already or was changed
+    /// after `version`.
+    fn fill(
+        &self,
+        frame: FrameId,
+        page: PageId,
+        bytes: &[u8],
+        version: PageVersion,
+        entrance: Entrance,
+    ) -> bool {
         if !self.enter(page, frame) {
             return false;
         }
@@ -199,9 +228,9 @@ impl Handle {
             self.pool.give_free(frame);
             return false;
         }
-        // SAFETY: a free frame is latched exclusively, and `enter` leaves it so.
+        // SAFETY: an empty frame is latched exclusively, and `enter` leaves it so.
         unsafe { self.pool.frames.bytes_mut(frame) }.copy_from_slice(bytes);
-        self.pool.admit(frame, page, Entrance::Cold);
+        self.pool.admit(frame, page, entrance);
         self.pool.frames.frame(frame).latch.unlock_exclusive();
         true
     }

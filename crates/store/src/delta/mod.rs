@@ -17,6 +17,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use crate::error::{PageFault, Result, other};
+use crate::gallop::gallop;
 use crate::log::{EdgeOp, Pending};
 use crate::page::{List, Page, PageEnds};
 use crate::runs::page::{RawEdit, RawSpan, RunGroup};
@@ -191,16 +192,19 @@ impl ListDelta {
             return Err(other("it changes a graph without pages"));
         }
         let mut before = 0;
-        for edit in &self.edits {
-            let pages = match edit.owner < self.base {
-                true => (lists.pages_of)(edit.owner),
+        for of_list in self.edits.chunk_by(|a, b| a.owner == b.owner) {
+            let owner = of_list[0].owner;
+            let pages = match owner < self.base {
+                true => (lists.pages_of)(owner),
                 false => self.last_page..=self.last_page,
             };
-            if !pages.contains(&edit.page()) || edit.page() < before {
-                let (owner, page) = (edit.owner, edit.page());
-                return Err(other(format!("page {page} has no place in the list of {owner}")));
+            for edit in of_list {
+                let page = edit.page();
+                if !pages.contains(&page) || page < before {
+                    return Err(other(format!("page {page} has no place in the list of {owner}")));
+                }
+                before = page;
             }
-            before = edit.page();
         }
         Ok(())
     }
@@ -266,6 +270,17 @@ impl ListDelta {
     ) -> Result<Option<PageDelta<'d>>> {
         let edits = run(&self.edits, page, PlacedEdit::page);
         let spans = run(&self.spans, page, |span| span.page);
+        self.of_parts((page, first), owners, (edits, spans), room)
+    }
+
+    /// The changes of some lists of a page, of which `edits` and `spans` are those of the log.
+    fn of_parts<'d>(
+        &'d self,
+        (page, first): (u64, VertexId),
+        owners: RangeInclusive<VertexId>,
+        (edits, spans): (&[PlacedEdit], &[Span]),
+        room: &'d mut DeltaRoom,
+    ) -> Result<Option<PageDelta<'d>>> {
         let new = if page == self.last_page { self.vertices - self.base } else { 0 };
         room.clear();
         if let Some(runs) = &self.runs {
@@ -292,6 +307,26 @@ impl ListDelta {
         Ok(is_changed.then_some(PageDelta { edits, spans, first, new }))
     }
 
+    /// Whether a page has changes. Puts those of several runs together only where they may cancel
+    /// each other out.
+    pub fn is_changed(&self, page: u64, first: VertexId, room: &mut DeltaRoom) -> Result<bool> {
+        if page == self.last_page && self.vertices > self.base {
+            return Ok(true);
+        }
+        if let (Some(RunsFrom { runs, from }), true) = (&self.runs, self.edits.is_empty()) {
+            let (mut groups, mut are_added) = (0, true);
+            runs.of_page(*from, page, &mut room.cursors, &mut |group| {
+                groups += usize::from(!group.edits.is_empty());
+                are_added &= group.edits.iter().all(|edit| edit.is_added());
+                Ok(())
+            })?;
+            if groups > 0 && (groups == 1 || are_added) {
+                return Ok(true);
+            }
+        }
+        Ok(self.of_page(page, first, room)?.is_some())
+    }
+
     /// How many entries more a page has with its changes.
     pub fn page_net(&self, page: u64, room: &mut DeltaRoom) -> Result<i64> {
         let mut net = run(&self.edits, page, PlacedEdit::page).iter().map(PlacedEdit::net).sum();
@@ -312,9 +347,14 @@ impl ListDelta {
     ) -> Result<()> {
         let mut room = DeltaRoom::default();
         let (mut spans, mut edits) = (Vec::new(), Vec::new());
+        let (mut own_edits, mut own_spans) = (&self.edits[..], &self.spans[..]);
         for page in 0..=self.last_page {
-            let first = first_of(page);
-            let Some(delta) = self.of_page(page, first, &mut room)? else { continue };
+            let of_edits = split_front(&mut own_edits, |edit| edit.page() == page);
+            let of_spans = split_front(&mut own_spans, |span| span.page == page);
+            let own = (of_edits, of_spans);
+            let of_page = (page, first_of(page));
+            let all = 0..=VertexId::MAX;
+            let Some(delta) = self.of_parts(of_page, all, own, &mut room)? else { continue };
             (spans, edits) = (cleared(spans), cleared(edits));
             spans.extend(
                 delta.spans.iter().filter(|span| (span.before, span.whole) != (0, 0)).map(
@@ -338,6 +378,13 @@ fn run<T>(items: &[T], page: u64, page_of: impl Fn(&T) -> u64) -> &[T] {
     let start = items.partition_point(|item| page_of(item) < page);
     let len = items[start..].iter().take_while(|item| page_of(item) == page).count();
     &items[start..start + len]
+}
+
+/// Takes the first items, as far as they are wanted.
+fn split_front<'i, T>(items: &mut &'i [T], is_wanted: impl Fn(&T) -> bool) -> &'i [T] {
+    let (front, rest) = items.split_at(gallop(items, is_wanted));
+    *items = rest;
+    front
 }
 
 /// The pages of the changed lists that have several.

@@ -131,6 +131,16 @@ impl IdColumn {
         }
     }
 
+    /// The ids, if they are numbers below this one.
+    pub fn integers_below(&self, end: u64) -> Option<&[u64]> {
+        match self {
+            Self::Integers(integers) => {
+                integers.iter().all(|id| *id < end).then_some(integers.as_slice())
+            }
+            Self::Strings { .. } => None,
+        }
+    }
+
     /// Removes the ids of the first positions.
     pub fn remove_first(&mut self, count: usize) {
         match self {

@@ -127,6 +127,14 @@ impl Ids {
         if self.ranks.is_some() { 0 } else { self.ascending.count() as VertexId }
     }
 
+    /// The ids below this number are the numbers of their vertices.
+    pub(crate) fn own_numbers(&self) -> VertexId {
+        match self.ascending {
+            Ascending::Dense(count) if self.ranks.is_none() => count as VertexId,
+            _ => 0,
+        }
+    }
+
     /// Bytes of memory held between calls: the appended ids, and the pages read last, which
     /// [`Graph::memory_bytes`](crate::Graph::memory_bytes) counts too.
     pub fn memory_bytes(&self) -> usize {

@@ -22,7 +22,7 @@ use super::Transaction;
 use super::allocator::Allocator;
 use super::delta_runs::{has_room_for, list_pages};
 use super::draft::{Draft, Made};
-use super::{Store, WINDOW_PAGES, WINDOWS};
+use super::{LOAD_DEPTH, Store, WINDOW_PAGES, WINDOWS, load_bytes};
 use crate::commit::{Commit, Latest};
 use crate::delta::ListDelta;
 use crate::error::{Result, StoreError};
@@ -128,14 +128,15 @@ impl Store {
         let frames = WINDOWS * WINDOW_PAGES * Pool::frame_bytes(graph.page_bytes());
         let indexes = (graph.memory_bytes() - graph.pages.memory_bytes()) as u64;
         // Indexes and page table are there as before and as after the merge.
-        Ok(frames + 2 * indexes + list_pages(&graph) * PAGE_BYTES)
+        let reads = (LOAD_DEPTH * load_bytes(graph.page_bytes())) as u64;
+        Ok(frames + reads + 2 * indexes + list_pages(&graph) * PAGE_BYTES)
     }
 
     /// Writes the lists with the changes of all delta runs, while other threads commit; nothing
     /// changes before [`PreparedMerge::finish`]. `None` if there are no runs, if another merge is
     /// under way, or if a commit has rewritten the lists meanwhile. `watch` may commit, too.
     ///
-    /// In memory: the indexes of the graph twice more, 3 MiB of pages of 4 KiB, and 64 bytes for
+    /// In memory: the indexes of the graph twice more, 4 MiB of pages of 4 KiB, and 64 bytes for
     /// each page of lists.
     ///
     /// # Errors

@@ -63,6 +63,18 @@ const THREADS_MAX: usize = 4;
 /// Reads of lists that are in flight.
 const READ_DEPTH: usize = 32;
 
+/// Large reads of lists that are in flight, where a window is read ahead.
+pub(crate) const LOAD_DEPTH: usize = 8;
+
+/// The bytes of such a read, of pages of so many: a window is [`LOAD_DEPTH`] of them.
+pub(crate) fn load_bytes(page_bytes: usize) -> usize {
+    let most = (LOAD_BYTES_MAX / page_bytes).max(1);
+    most.min(WINDOW_PAGES as usize / LOAD_DEPTH) * page_bytes
+}
+
+/// Most bytes of such a read, but for larger pages.
+const LOAD_BYTES_MAX: usize = 256 << 10;
+
 /// Bytes of zeros that are written at once.
 const ZEROS_BYTES: u64 = 1 << 20;
 
@@ -354,6 +366,12 @@ impl Store {
         let lookups = lookups.run_bytes(self.limits.run_bytes);
         let (device, file) = (Arc::clone(&self.device), Arc::clone(&self.file));
         Graph::with_pool(device, file, latest, |_| lookups, None, pool)
+    }
+
+    /// The integer ids below this number are the numbers of their vertices, deleted ones too.
+    pub fn own_numbers(&self) -> Result<VertexId> {
+        let mut live = lock(&self.live);
+        Ok(self.base_ids(&mut live)?.own_numbers())
     }
 
     /// The vertices of ids, which ascend, deleted ones too; `None` where the graph has no such id.

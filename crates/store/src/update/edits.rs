@@ -45,6 +45,11 @@ impl Edit {
         Self { owner, other, change: at << 2 | op }
     }
 
+    /// Ascends as edits do.
+    fn key(self) -> u128 {
+        u128::from(self.owner) << 64 | u128::from(self.other) << 32 | u128::from(self.change)
+    }
+
     /// Which change of the batch.
     fn at(self) -> usize {
         (self.change >> 2) as usize
@@ -110,8 +115,9 @@ fn sort_each(parts: Vec<&mut [Edit]>) {
     let sort = || {
         // The lock ends before the part is sorted.
         let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut sorter = Sorter::default();
         while let Some(part) = next() {
-            part.sort_unstable();
+            sorter.sort(part);
         }
     };
     std::thread::scope(|scope| {
@@ -121,6 +127,44 @@ fn sort_each(parts: Vec<&mut [Edit]>) {
         }
         sort();
     });
+}
+
+/// Sorts edits of neighbouring owners: by owner with a counting sort, then those of each owner,
+/// which are few as a rule.
+#[derive(Default)]
+struct Sorter {
+    next: Vec<usize>,
+    by_owner: Vec<Edit>,
+}
+
+impl Sorter {
+    /// Owners for each edit, above which comparing edits is faster.
+    const SPARSE: usize = 4;
+
+    fn sort(&mut self, part: &mut [Edit]) {
+        let owners = part.iter().map(|edit| edit.owner);
+        let Some((first, last)) = owners.clone().min().zip(owners.clone().max()) else { return };
+        let count = (last - first) as usize + 1;
+        if count > part.len().saturating_mul(Self::SPARSE) {
+            return part.sort_unstable_by_key(|edit| edit.key());
+        }
+        let Self { next, by_owner } = self;
+        next.clear();
+        next.resize(count + 1, 0);
+        owners.for_each(|owner| next[(owner - first) as usize + 1] += 1);
+        (1..=count).for_each(|i| next[i] += next[i - 1]);
+        by_owner.clear();
+        by_owner.resize(part.len(), Edit::default());
+        for edit in &*part {
+            let place = &mut next[(edit.owner - first) as usize];
+            by_owner[*place] = *edit;
+            *place += 1;
+        }
+        part.copy_from_slice(by_owner);
+        for of_owner in part.chunk_by_mut(|a, b| a.owner == b.owner) {
+            of_owner.sort_unstable_by_key(|edit| u64::from(edit.other) << 32 | u64::from(edit.change));
+        }
+    }
 }
 
 /// What a batch and its graph say of each change.

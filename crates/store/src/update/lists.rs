@@ -17,6 +17,7 @@ use super::moved::NewPages;
 use super::one_direction::{Lists, Rewritten};
 use super::weights::ColumnEdit;
 use crate::error::Result;
+use crate::index::PageCursor;
 use crate::packed::decode::Decoded;
 use crate::store::draft::{Draft, SectionEdit};
 use crate::writer::GraphSpec;
@@ -152,13 +153,13 @@ impl Lists<'_> {
         };
         let mut delta = with_delta.next()?;
         let base = self.base();
-        let mut next = 0;
+        let (mut next, cursor) = (0, PageCursor::default());
         for of_list in self.edits.chunk_by(|a, b| a.owner == b.owner) {
             let edits = next..next + of_list.len();
             if of_list[0].owner >= base {
                 break;
             }
-            let (start, end) = self.adjacency.pages_of(of_list[0].owner).into_inner();
+            let (start, end) = self.adjacency.pages_near(of_list[0].owner, &cursor).into_inner();
             while let Some(page) = delta.filter(|page| *page <= start) {
                 add(page..page + 1, next..next, true);
                 delta = with_delta.next()?;

@@ -18,6 +18,7 @@ use crate::delta::{PAGE_ENTRIES_MAX, PlacedEdit};
 use crate::error::Result;
 use crate::gallop::gallop;
 use crate::header::PageHeader;
+use crate::index::PageCursor;
 use crate::packed::decode::Decoded;
 use crate::page::List;
 use crate::store::draft::Draft;
@@ -49,6 +50,7 @@ struct Pass<'a> {
     lists: &'a Lists<'a>,
     handle: &'a Handle,
     decoded: &'a mut Decoded,
+    cursor: &'a PageCursor,
     placed: PlacedGroup,
     /// The longest list before the batch.
     longest_before: (u64, VertexId),
@@ -68,14 +70,15 @@ impl Lists<'_> {
         let mut entries = Vec::new();
         let pages = groups.iter().map(|group| group.pages.end - group.pages.start).sum();
         draft.expect_pages(pages);
-        let find = |decoded: &mut Decoded, handle: &Handle, group: &Group| {
+        let find = |(decoded, cursor): &mut (Decoded, PageCursor), handle: &Handle, group: &Group| {
             let own = PlacedGroup { longest: Some(longest_before), ..PlacedGroup::default() };
-            let mut pass = Pass { lists: self, handle, decoded, placed: own, longest_before };
+            let mut pass =
+                Pass { lists: self, handle, decoded, cursor, placed: own, longest_before };
             pass.group(group)?;
             Ok(pass.placed)
         };
         let mut empties_part = false;
-        let begin = || Ok(Decoded::new());
+        let begin = || Ok((Decoded::new(), PageCursor::default()));
         ahead.in_order(draft.threads_for(pages), begin, find, |group, own| {
             let pages = group.pages.end - group.pages.start;
             placed.pages_read += pages;
@@ -122,7 +125,7 @@ impl Pass<'_> {
     fn pages_of(&self, owner: VertexId) -> (u64, u64) {
         let adjacency = self.lists.adjacency;
         match owner < self.lists.base() {
-            true => adjacency.pages_of(owner).into_inner(),
+            true => adjacency.pages_near(owner, self.cursor).into_inner(),
             false => (adjacency.pages() - 1, adjacency.pages() - 1),
         }
     }
