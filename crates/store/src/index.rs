@@ -3,7 +3,6 @@
 //! After GraphSSD's graph translation table, without page numbers because pages lie in vertex
 //! order: entry `p` is the smallest vertex whose list starts in page `p` or later.
 
-use std::cell::Cell;
 use std::ops::{Range, RangeInclusive};
 
 use cenote_device::Device;
@@ -14,7 +13,7 @@ use crate::delta::merged::Merged;
 use crate::delta::{Lengths, ListDelta, ListPages, PAGE_ENTRIES_MAX, PageDelta, PlacedEdit};
 use crate::error::{PageFault, Result, StoreError, at_most, equal, other};
 use crate::format::{self, Codec};
-use crate::gallop::gallop;
+use crate::gallop::Cursor;
 use crate::log::Pending;
 use crate::packed::decode::Decoded;
 use crate::page::{self, Expected, List, Page};
@@ -58,10 +57,6 @@ pub struct Adjacency {
     /// Changes of the delta runs and of the log.
     delta: Option<Box<ListDelta>>,
 }
-
-/// The first page of the list that [`Adjacency::pages_near`] found last.
-#[derive(Debug, Default)]
-pub(crate) struct PageCursor(Cell<usize>);
 
 impl Adjacency {
     /// Starts an empty index, to be filled by [`IndexLoad::push`].
@@ -152,7 +147,7 @@ impl Adjacency {
     }
 
     fn with_pages<T>(&self, of: impl FnOnce(&ListPages<'_>) -> T) -> T {
-        let (vertices, pages, last) = (self.vertices, self.pages(), PageCursor::default());
+        let (vertices, pages, last) = (self.vertices, self.pages(), Cursor::default());
         of(&ListPages { vertices, pages, pages_of: &|vertex| self.pages_near(vertex, &last) })
     }
 
@@ -276,13 +271,10 @@ impl Adjacency {
     /// # Panics
     /// As [`Adjacency::pages_of`].
     #[inline]
-    pub(crate) fn pages_near(&self, vertex: VertexId, cursor: &PageCursor) -> RangeInclusive<u64> {
+    pub(crate) fn pages_near(&self, vertex: VertexId, cursor: &Cursor) -> RangeInclusive<u64> {
         let vertices = self.vertices();
         assert!(vertex < vertices, "vertex {vertex} of {vertices}");
-        let last = cursor.0.get();
-        let from = if self.starts[last] <= vertex { last } else { 0 };
-        let start = from + gallop(&self.starts[from..], |first| *first <= vertex) - 1;
-        cursor.0.set(start);
+        let start = cursor.last_up_to(&self.starts, vertex);
         start as u64..=self.last_page_of(vertex, start) as u64
     }
 

@@ -12,6 +12,7 @@ mod features;
 mod graphs;
 mod import;
 mod library;
+mod own_numbers;
 mod sample;
 mod shard_runs;
 mod shards;

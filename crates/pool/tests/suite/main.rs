@@ -5,6 +5,7 @@
 
 mod faults;
 mod hits;
+mod loads;
 mod power_cut;
 mod queue_faults;
 mod scans;

@@ -80,7 +80,7 @@ impl<'a> Ahead<'a> {
         Ok((handle, loader))
     }
 
-    /// As [`Ahead::load`], in large requests: pages of lists that changed together lie together.
+    /// As [`Ahead::load`], in large requests, since most neighbouring pages of lists lie together.
     fn load_by(&self, loader: &mut Loader, handle: &Handle, from: usize) -> Result<usize> {
         let (mut wanted, end) = self.window(from);
         wanted.sort_unstable();

@@ -45,7 +45,7 @@ impl Edit {
         Self { owner, other, change: at << 2 | op }
     }
 
-    /// Ascends as edits do.
+    /// What edits are ordered by, as one number: comparing it needs no branch.
     fn key(self) -> u128 {
         u128::from(self.owner) << 64 | u128::from(self.other) << 32 | u128::from(self.change)
     }
@@ -145,7 +145,7 @@ impl Sorter {
         let owners = part.iter().map(|edit| edit.owner);
         let Some((first, last)) = owners.clone().min().zip(owners.clone().max()) else { return };
         let count = (last - first) as usize + 1;
-        if count > part.len().saturating_mul(Self::SPARSE) {
+        if count == 1 || count > part.len().saturating_mul(Self::SPARSE) {
             return part.sort_unstable_by_key(|edit| edit.key());
         }
         let Self { next, by_owner } = self;
@@ -162,7 +162,8 @@ impl Sorter {
         }
         part.copy_from_slice(by_owner);
         for of_owner in part.chunk_by_mut(|a, b| a.owner == b.owner) {
-            of_owner.sort_unstable_by_key(|edit| u64::from(edit.other) << 32 | u64::from(edit.change));
+            of_owner
+                .sort_unstable_by_key(|edit| u64::from(edit.other) << 32 | u64::from(edit.change));
         }
     }
 }

@@ -17,7 +17,7 @@ use super::moved::NewPages;
 use super::one_direction::{Lists, Rewritten};
 use super::weights::ColumnEdit;
 use crate::error::Result;
-use crate::index::PageCursor;
+use crate::gallop::Cursor;
 use crate::packed::decode::Decoded;
 use crate::store::draft::{Draft, SectionEdit};
 use crate::writer::GraphSpec;
@@ -153,7 +153,7 @@ impl Lists<'_> {
         };
         let mut delta = with_delta.next()?;
         let base = self.base();
-        let (mut next, cursor) = (0, PageCursor::default());
+        let (mut next, cursor) = (0, Cursor::default());
         for of_list in self.edits.chunk_by(|a, b| a.owner == b.owner) {
             let edits = next..next + of_list.len();
             if of_list[0].owner >= base {

@@ -16,9 +16,8 @@ use crate::VertexId;
 use crate::degrees::longer;
 use crate::delta::{PAGE_ENTRIES_MAX, PlacedEdit};
 use crate::error::Result;
-use crate::gallop::gallop;
+use crate::gallop::{Cursor, gallop};
 use crate::header::PageHeader;
-use crate::index::PageCursor;
 use crate::packed::decode::Decoded;
 use crate::page::List;
 use crate::store::draft::Draft;
@@ -50,7 +49,7 @@ struct Pass<'a> {
     lists: &'a Lists<'a>,
     handle: &'a Handle,
     decoded: &'a mut Decoded,
-    cursor: &'a PageCursor,
+    cursor: &'a Cursor,
     placed: PlacedGroup,
     /// The longest list before the batch.
     longest_before: (u64, VertexId),
@@ -70,7 +69,7 @@ impl Lists<'_> {
         let mut entries = Vec::new();
         let pages = groups.iter().map(|group| group.pages.end - group.pages.start).sum();
         draft.expect_pages(pages);
-        let find = |(decoded, cursor): &mut (Decoded, PageCursor), handle: &Handle, group: &Group| {
+        let find = |(decoded, cursor): &mut (Decoded, Cursor), handle: &Handle, group: &Group| {
             let own = PlacedGroup { longest: Some(longest_before), ..PlacedGroup::default() };
             let mut pass =
                 Pass { lists: self, handle, decoded, cursor, placed: own, longest_before };
@@ -78,7 +77,7 @@ impl Lists<'_> {
             Ok(pass.placed)
         };
         let mut empties_part = false;
-        let begin = || Ok((Decoded::new(), PageCursor::default()));
+        let begin = || Ok((Decoded::new(), Cursor::default()));
         ahead.in_order(draft.threads_for(pages), begin, find, |group, own| {
             let pages = group.pages.end - group.pages.start;
             placed.pages_read += pages;

@@ -324,11 +324,19 @@ impl Packer {
         let open = self.open.as_mut().expect("a list is open");
         assert!(targets.len() as u64 <= open.end - open.done, "more entries than were announced");
         let (Some(&first), Some(&last)) = (targets.first(), targets.last()) else { return };
-        let repeats = u32::from(self.duplicates_kept);
-        let above = |a: u32, b: u32| u64::from(a) < u64::from(b) + u64::from(repeats);
         let pairs = targets.iter().zip(&targets[1..]);
-        let ascends = pairs.fold(true, |ascends, (a, b)| ascends & above(*a, *b));
-        let follows = open.last.is_none_or(|before| above(before, first));
+        let before = open.last;
+        // Several pairs are compared at a time.
+        let (ascends, follows) = match self.duplicates_kept {
+            true => (
+                pairs.fold(true, |all, (a, b)| all & (a <= b)),
+                before.is_none_or(|before| before <= first),
+            ),
+            false => (
+                pairs.fold(true, |all, (a, b)| all & (a < b)),
+                before.is_none_or(|before| before < first),
+            ),
+        };
         assert!(ascends & follows, "the list of vertex {vertex} does not ascend");
         assert!(last < self.vertices, "vertex {vertex} has the entry {last}, which is no vertex");
         open.last = Some(last);
