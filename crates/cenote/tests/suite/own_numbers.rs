@@ -29,16 +29,16 @@ fn push_changes(update: &mut Update) {
 #[test]
 fn ids_that_are_vertices_are_answered_as_ids_that_are_looked_up() {
     let folder = tempfile::tempdir().unwrap();
-    let edges: Vec<[u64; 2]> = (0..VERTICES - 1).map(|i| [i, i / 3 + 1]).collect();
+    let edges: Vec<(u64, u64)> = (0..VERTICES - 1).map(|i| (i, i / 3 + 1)).collect();
     for order in [Order::Natural, Order::Bfs] {
-        let [own, looked_up] = ["own", "looked up"].map(|is_own| {
-            let path = folder.path().join(format!("{is_own} {order:?}"));
+        let [own, looked_up] = ["own", "looked up"].map(|case| {
+            let path = folder.path().join(format!("{case} {order:?}"));
             let import = Import::new().vertices(0..VERTICES).slice(&edges).order(order);
             import.memory("64MiB").run(&path).unwrap();
             let mut update = Update::open(&path).unwrap();
             push_changes(&mut update);
             update.add(1000, 1001).unwrap();
-            if is_own == "own" {
+            if case == "own" {
                 update.truncate(400);
             }
             let mut answers = update.commit().unwrap().answers;
