@@ -23,15 +23,6 @@ use crate::neighbourhood::{self, Neighbourhood};
 use crate::report::Result;
 use crate::residual::{Kept, Parts, ResidualPart};
 
-/// What a pass found.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    /// Entries between vertices that were open before the pass.
-    pub open: u64,
-    /// Entries that were kept in memory.
-    pub kept: u64,
-}
-
 /// A histogram of neighbours by bound.
 #[derive(Debug)]
 pub(super) struct Histogram(Vec<u32>);
@@ -64,7 +55,8 @@ impl Histogram {
 }
 
 /// One pass over all open lists. The innermost vertices whose lists fit in memory are done then.
-pub(super) fn pass(engine: &Engine, label: &str, bounds: &mut Bounds, bytes: u64) -> Result<Found> {
+/// Returns the entries between vertices that were open before.
+pub(super) fn pass(engine: &Engine, label: &str, bounds: &mut Bounds, bytes: u64) -> Result<u64> {
     let first_floor = bounds.lowest.max(TRIVIAL);
     let parts = Parts::new(bytes, engine.config().threads, WORDS_BESIDE)?.into_parts();
     let parts = parts.into_iter().map(Mutex::new).collect();
@@ -82,13 +74,14 @@ pub(super) fn pass(engine: &Engine, label: &str, bounds: &mut Bounds, bytes: u64
         engine.check_cancel()?;
         peel(&parts, bounds, floor, || Ok(engine.check_cancel()?))?;
     }
-    if floor <= first_floor {
-        // The bounds of all other vertices are final.
+    if floor <= first_floor || open == 0 {
+        // The bounds of all other vertices are final: their lists were peeled, or all neighbours are
+        // done, which the pass has counted.
         bounds.finish();
     } else {
         bounds.ceiling = bounds.ceiling.min(floor);
     }
-    Ok(Found { open, kept })
+    Ok(open)
 }
 
 /// Drops entries to vertices whose bound fell below the floor after they were kept, and counts the

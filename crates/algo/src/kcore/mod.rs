@@ -148,13 +148,23 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Re
         let reads = neighbourhood::using(graph, config, &plan.1, Reads::about(pass));
         return Ok(Estimate::new(graph, plan, reads, because));
     }
-    // On social and generated graphs; with a small k few lists are left.
-    let more = if kcore.k.is_some_and(|k| k < 8) { 2.0 } else { 4.0 };
+    // As measured on Kronecker and social graphs. With a small k few lists are left.
+    let room_bytes = room_bytes(graph, config, plan.1.scratch_bytes);
+    let (passes, because) = if has_room(graph, room_bytes) {
+        let parts = all_bytes(graph) as f64 / room_bytes as f64;
+        (
+            2.0 + parts / 2.0,
+            "two passes, and one for every two parts of the lists that fit in memory",
+        )
+    } else {
+        (OUTER_PASSES, "pages are read again for each core that has lists in them")
+    };
+    let because = format!("{because}; many more if cores are chains");
+    let passes = if kcore.k.is_some_and(|k| k < 8) { passes.min(3.0) } else { passes };
     let missing = 1.0 - plan.1.cached_fraction(graph);
-    let reads = Reads::between(pass, pass * (1.0 + more * missing), pass * (1.0 + 4.0 * more))
-        .visiting(pass * (1.0 + more));
-    let because = "a pass for each part of the lists that fits in memory, and a first one; many \
-                   more if cores are chains";
+    let most = 4.0 * passes.max(OUTER_PASSES);
+    let reads = Reads::between(pass, pass * (1.0 + (passes - 1.0) * missing), pass * most)
+        .visiting(pass * passes);
     let reads = neighbourhood::using(graph, config, &plan.1, reads);
     Ok(Estimate::new(graph, plan, reads, because))
 }
@@ -194,8 +204,20 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Res
 /// A graph of at most this many entries per vertex may be deep: trees are removed first.
 const SPARSE_ENTRIES: u64 = 8;
 
-/// Inner cores are taken as long as a pass keeps `1 / INNER_PASSES` of the entries that are left.
-const INNER_PASSES: u64 = 16;
+/// Inner cores are taken if memory holds `1 / INNER_PASSES` of all lists: the other way reads
+/// Kronecker graphs about as often.
+const INNER_PASSES: u64 = 24;
+
+/// Passes within which inner cores must take an eighth of the entries. The first ones may not: with
+/// the degrees as bounds, too many vertices seem to be innermost.
+const POOR_PASSES: u32 = 3;
+
+fn has_room(graph: &Graph, room_bytes: u64) -> bool {
+    all_bytes(graph) <= INNER_PASSES.saturating_mul(room_bytes)
+}
+
+/// What core by core reads of graphs whose lists do not fit in memory, in passes.
+const OUTER_PASSES: f64 = 30.0;
 
 /// The way from the first bounds to the core numbers.
 struct Search<'a> {
@@ -217,7 +239,7 @@ impl Search<'_> {
         if all.entries <= SPARSE_ENTRIES * all.lists && self.trees()?.is_none() {
             return Ok(());
         }
-        if self.inner()? {
+        if has_room(self.engine.graph(), self.room_bytes) && self.inner()? {
             return Ok(());
         }
         match self.trees()? {
@@ -251,17 +273,20 @@ impl Search<'_> {
 
     /// Finds core numbers from the innermost outward; false if it would take too many passes.
     fn inner(&mut self) -> Result<bool> {
-        loop {
+        let (mut open, mut poor) = (u64::MAX, 0);
+        while poor < POOR_PASSES {
             self.rounds += 1;
             let label = format!("inner cores {}", self.rounds);
-            let found = inner::pass(self.engine, &label, self.bounds, self.room_bytes)?;
+            let left = inner::pass(self.engine, &label, self.bounds, self.room_bytes)?;
             if self.bounds.is_finished() {
                 return Ok(true);
             }
-            if found.open > INNER_PASSES * found.kept {
-                return Ok(false);
+            poor += 1;
+            if left <= open / 8 * 7 {
+                (open, poor) = (left, 0);
             }
         }
+        Ok(false)
     }
 
     /// Finds core numbers from the outermost inward.
