@@ -127,9 +127,9 @@ impl<T> Scan<T> {
         self.queue.push(Request { tag, op: Op::Read, offset, len, buffer });
     }
 
-    /// Starts an extent as [`Scan::start`] does, or lets it arrive at once if one of the buffers that
-    /// were used last still has its pages; true if it did. Only for files whose pages do not change
-    /// while the scan lives.
+    /// Starts an extent as [`Scan::start`] does, or lets it arrive at once if one of the buffers
+    /// that were used last still has its pages; true if it did. Only for files whose pages do not
+    /// change while the scan lives.
     ///
     /// # Panics
     /// As [`Scan::start`].

@@ -75,8 +75,8 @@ pub(super) fn pass(engine: &Engine, label: &str, bounds: &mut Bounds, bytes: u64
         peel(&parts, bounds, floor, || Ok(engine.check_cancel()?))?;
     }
     if floor <= first_floor || open == 0 {
-        // The bounds of all other vertices are final: their lists were peeled, or all neighbours are
-        // done, which the pass has counted.
+        // The bounds of all other vertices are final: their lists were peeled, or all their
+        // neighbours are done, which the pass has counted.
         bounds.finish();
     } else {
         bounds.ceiling = bounds.ceiling.min(floor);
