@@ -17,6 +17,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cenote_device::Device;
 use cenote_device::wrapper::Layer;
@@ -36,6 +37,9 @@ const WRITER: i64 = READERS - 1;
 const WRITER_PROCESS: i64 = READERS - 2;
 /// The byte of a process that renames another file over the graph.
 const REPLACER: i64 = READERS - 3;
+/// How often, and how long each time, a writer that is refused waits for the name of the other one.
+const NAMELESS_WAITS: usize = 20;
+const NAMELESS_WAIT: Duration = Duration::from_millis(10);
 /// The length of a range without end.
 const ENDLESS: i64 = 0;
 
@@ -143,7 +147,7 @@ impl WriterLock {
             Ok(()) => Ok(Some(Self(file))),
             Err(Errno::EAGAIN | Errno::EACCES) if !is_same(&file, path) => Ok(None),
             Err(Errno::EAGAIN | Errno::EACCES) => {
-                let holder = match holder(&file) {
+                let holder = match holder_of_open(&file) {
                     Some(process) => format!("process {process} is changing the graph"),
                     None => "another writer is changing the graph".to_owned(),
                 };
@@ -221,6 +225,17 @@ fn holder(file: &File) -> Option<i32> {
     fcntl(file, FcntlArg::F_GETLK(&mut found)).ok()?;
     let is_locked = c_int::from(found.l_type) != libc::F_UNLCK;
     (is_locked && found.l_pid > 0).then_some(found.l_pid)
+}
+
+/// As [`holder`]. A writer that is just opening the graph is nameless for a moment: it closes files
+/// of the graph, and names itself again at the end.
+fn holder_of_open(file: &File) -> Option<i32> {
+    let waits = std::iter::repeat_n(NAMELESS_WAIT, NAMELESS_WAITS);
+    let later = waits.map(|wait| {
+        std::thread::sleep(wait);
+        holder(file)
+    });
+    holder(file).or_else(|| later.flatten().next())
 }
 
 /// A device that holds the lock of its reader.
