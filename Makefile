@@ -62,7 +62,7 @@ test: test-build
 	$(PYTHON) python/nx-cenote/develop.py
 # One after the other: each has a conftest.py of its own. A worker without tests takes another's.
 # Ray's tests share one process, since Ray takes seconds to start, and wait for it much of the time.
-	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider \
+	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' \
 	    python/ray-tests > $(TARGET)/ray.log 2>&1 & ray=$$!; status=0; \
 	  for tests in tests/python python/tests python/nx-cenote/tests; do \
 	    CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
@@ -85,8 +85,12 @@ soak: python venv
 	cargo build --workspace --locked --example fuzz --bin cenote
 	$(TARGET)/debug/examples/fuzz all $(SOAK_SEED) $(SOAK_TIMES)
 	cargo test --workspace --locked --tests -- --ignored longer
-	CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
-	  $(VENV)/bin/python -m pytest -p no:cacheprovider -m long -n 3 --dist worksteal tests/python
+	set -e; for tests in tests/python python/nx-cenote/tests; do \
+	  CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
+	    $(VENV)/bin/python -m pytest -p no:cacheprovider -m long -n 3 --dist worksteal $$tests; \
+	done
+	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider -m long \
+	  python/ray-tests
 
 # A power cut or a fault at a million changes of the device under updated graphs, in about an hour.
 # One again: cargo run -p cenote-sim --example crash -- replay SEED POINT.
@@ -211,11 +215,15 @@ browser:
 	      echo 'make: cannot install chromium: tests that look at reports are skipped' >&2; \
 	  else echo 'make: no chromium: tests that look at reports are skipped' >&2; fi; }
 
-# The packages stay while the list stays, so that a second run needs no network.
+# The packages stay while the list stays, so that a second run needs no network. uv installs them in a
+# fifth of pip's processor time, beside the compiler; pip has settings of its own, of which it may need one.
 .PHONY: venv
 venv:
 	@cmp -s $(REQUIREMENTS) $(VENV)/installed.txt || { \
 	  $(PYTHON) -m venv $(VENV) && \
-	  $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-	    -r $(REQUIREMENTS) && \
+	  $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9 && \
+	  { $(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python -r $(REQUIREMENTS) || \
+	    { echo 'make: uv cannot install the packages: trying pip' >&2; \
+	      $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	        -r $(REQUIREMENTS); }; } && \
 	  cp $(REQUIREMENTS) $(VENV)/installed.txt; }

@@ -49,6 +49,7 @@ def pytest_sessionfinish(session, exitstatus):
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "long: `make soak` runs it, `make test` does not")
     # Each graph that is opened warns that its drive has no profile.
     config.addinivalue_line("filterwarnings", "ignore::cenote.CenoteWarning")
     # Ray says in which version it will change something.

@@ -72,8 +72,14 @@ def runs(sharded, source):
     }
 
 
-# All numbers of shards with all kinds take longer than `make test` has time for.
-CASES = [("undirected", 1), ("undirected", 7), ("directed", 3), ("in_edges", 2), ("repeated", 2)]
+# More of them take longer than `make test` has time for; all take longer than `make soak` has.
+CASES = [
+    ("undirected", 1),
+    ("directed", 3),
+    pytest.param("undirected", 7, marks=pytest.mark.long),
+    pytest.param("in_edges", 2, marks=pytest.mark.long),
+    pytest.param("repeated", 2, marks=pytest.mark.long),
+]
 if "CENOTE_RAY_LONG" in os.environ:
     CASES = [(kind, shards) for kind in KINDS for shards in (1, 2, 3, 4, 7)]
 
@@ -126,6 +132,7 @@ def _same(one, other):
     return all(a.to_pylist() == b.to_pylist() for a, b in columns)
 
 
+@pytest.mark.long
 def test_tables_of_graphframes_become_shards_and_answers(folder):
     edges = pa.table({"src": ["a", "b", "x"], "dst": ["b", "c", "y"], "weight": [2.0, 0.5, 1.0]})
     pq.write_table(edges.slice(0, 2), "edges-1.parquet")
@@ -161,6 +168,7 @@ def test_tables_of_graphframes_become_shards_and_answers(folder):
     ]
 
 
+@pytest.mark.long
 def test_a_sample_does_not_depend_on_the_shards(graphs):
     with cenote.open(graphs("in_edges")) as graph:
         samples = []

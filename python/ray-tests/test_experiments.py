@@ -18,6 +18,7 @@ import shards_bench
 ray.cloudpickle.register_pickle_by_value(shards_bench)
 
 
+@pytest.mark.long
 def test_the_benchmark_prints_its_figures_and_keeps_its_rows(folder, capsys, monkeypatch):
     monkeypatch.setenv("CENOTE_WARM", "1")
     demo.skewed_edges(9, 16 << 9, seed=1).astype("u4").tofile("kron9.u32")

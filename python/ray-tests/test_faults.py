@@ -176,6 +176,7 @@ def test_what_cannot_work_ends_with_one_clear_error(graphs, folder):
         cenote.ray.open(folder)
 
 
+@pytest.mark.long
 def test_files_are_copied_once_to_the_drive_of_a_node_and_verified(graphs, folder):
     source = graphs("undirected", 2)
     options = {"memory": "32MiB", "cpus": 0.5, "copy_to": "drive"}
@@ -213,6 +214,7 @@ def test_shards_run_where_their_files_are():
     assert [_graph.bytes_of(size) for size in sizes] == [1 << 26, 1 << 30, 2500, 77, 77]
 
 
+@pytest.mark.long
 def test_the_demonstration_compares_and_says_yes(capsys):
     assert demo.main(["--scale", "10", "--shards", "2", "--memory", "48MiB"]) == 0
     printed = capsys.readouterr().out

@@ -20,6 +20,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ and "networkx" not in sys.modules:
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "long: `make soak` runs it, `make test` does not")
     # Each graph that is opened warns that its drive has no profile.
     config.addinivalue_line("filterwarnings", "ignore::cenote.CenoteWarning")
     config.addinivalue_line("filterwarnings", "ignore:Note. conversions to backend graphs")

@@ -243,6 +243,7 @@ def pytest_terminal_summary(terminalreporter):
 """
 
 
+@pytest.mark.long
 def test_networkx_passes_its_own_tests_with_the_backend(tmp_path):
     folder = Path(nx.__file__).parent
     (tmp_path / "counter.py").write_text(COUNTER)

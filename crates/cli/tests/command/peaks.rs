@@ -71,7 +71,8 @@ fn compare(what: &str, plain: u64, tiered: u64) {
 }
 
 #[test]
-fn import_and_every_algorithm_keep_to_their_budgets_on_tiers() {
+#[ignore = "long: make soak"]
+fn longer_import_and_every_algorithm_keep_to_their_budgets_on_tiers() {
     let (bench, [source, target]) = bench();
     let import = "import edges.txt --directed --in-edges --weights u32 --overwrite --out";
     let tiers = "--tier fast=fast:8MiB --tier slow=slow --tier-policy lrfu";
@@ -98,7 +99,8 @@ fn import_and_every_algorithm_keep_to_their_budgets_on_tiers() {
 }
 
 #[test]
-fn compaction_keeps_to_its_budget_whatever_the_ids() {
+#[ignore = "long: make soak"]
+fn longer_compaction_keeps_to_its_budget_whatever_the_ids() {
     let (bench, _) = bench();
     let mut names = String::new();
     for line in fs::read_to_string(bench.path("edges.txt")).unwrap().lines() {
