@@ -16,6 +16,8 @@ import pytest
 
 # The user's profiles of drives must not plan the tests' reads.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="cenote-state-")
+# Ray gives its processes the least priority, so beside other tests these would wait for their end.
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112
 try:
     import ray
 except ImportError:
