@@ -119,7 +119,13 @@ impl<T> Scan<T> {
     /// # Panics
     /// If [`Scan::has_room`] is false, or the extent is larger than a request.
     pub fn start(&mut self, extent: Extent<T>) {
-        let Filled { buffer, .. } = self.free.pop_front().expect("there is room");
+        // The buffer that was used last is the most likely to be in the processor's caches.
+        let free = self.free.pop_back();
+        self.start_in(free, extent);
+    }
+
+    fn start_in(&mut self, free: Option<Filled>, extent: Extent<T>) {
+        let Filled { buffer, .. } = free.expect("there is room");
         let len = extent.pages * self.page_bytes;
         let offset = extent.first_page * self.page_bytes;
         let tag = self.in_flight.insert(extent);
@@ -147,7 +153,8 @@ impl<T> Scan<T> {
                 true
             }
             None => {
-                self.start(extent);
+                let oldest = self.free.pop_front();
+                self.start_in(oldest, extent);
                 false
             }
         }
