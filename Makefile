@@ -215,8 +215,8 @@ browser:
 	      echo 'make: cannot install chromium: tests that look at reports are skipped' >&2; \
 	  else echo 'make: no chromium: tests that look at reports are skipped' >&2; fi; }
 
-# The packages stay while the list stays, so that a second run needs no network. uv installs them in a
-# fifth of pip's processor time, beside the compiler; pip has settings of its own, of which it may need one.
+# The packages stay while the list stays, so that a second run needs no network. uv takes a fifth of
+# pip's processor time. Where only pip is set up for the network, such as for a mirror, pip does it.
 .PHONY: venv
 venv:
 	@cmp -s $(REQUIREMENTS) $(VENV)/installed.txt || { \

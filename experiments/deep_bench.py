@@ -7,7 +7,7 @@ The graphs: a path, in order and shuffled, undirected and directed; a star; cliq
 a weighted square grid, in order and shuffled. Each algorithm runs with the least memory that it
 accepts, with 32 MiB and with as much as it can use. With `--old` a second build takes turns. Prints
 medians of seconds and of processor seconds, and passes and requests; a run beyond `--limit` seconds
-is ended and printed as such.
+is ended and printed as such, and so is what an algorithm or a budget refuses.
 """
 
 import argparse

@@ -37,8 +37,9 @@ const WRITER: i64 = READERS - 1;
 const WRITER_PROCESS: i64 = READERS - 2;
 /// The byte of a process that renames another file over the graph.
 const REPLACER: i64 = READERS - 3;
-/// How often, and how long each time, a writer that is refused waits for the name of the other one.
-const NAMELESS_WAITS: usize = 20;
+/// How often a writer that is refused waits for the process of the other one to be known.
+const NAMELESS_WAITS: u32 = 20;
+/// How long it waits each time.
 const NAMELESS_WAIT: Duration = Duration::from_millis(10);
 /// The length of a range without end.
 const ENDLESS: i64 = 0;
@@ -147,7 +148,7 @@ impl WriterLock {
             Ok(()) => Ok(Some(Self(file))),
             Err(Errno::EAGAIN | Errno::EACCES) if !is_same(&file, path) => Ok(None),
             Err(Errno::EAGAIN | Errno::EACCES) => {
-                let holder = match holder_of_open(&file) {
+                let holder = match holder_in_a_moment(&file) {
                     Some(process) => format!("process {process} is changing the graph"),
                     None => "another writer is changing the graph".to_owned(),
                 };
@@ -227,15 +228,15 @@ fn holder(file: &File) -> Option<i32> {
     (is_locked && found.l_pid > 0).then_some(found.l_pid)
 }
 
-/// As [`holder`]. A writer that is just opening the graph is nameless for a moment: it closes files
-/// of the graph, and names itself again at the end.
-fn holder_of_open(file: &File) -> Option<i32> {
-    let waits = std::iter::repeat_n(NAMELESS_WAIT, NAMELESS_WAITS);
-    let later = waits.map(|wait| {
-        std::thread::sleep(wait);
+/// As [`holder`], after a moment if need be: a writer that is just opening the graph closes files
+/// of it, so the system forgets its process until it names itself again.
+fn holder_in_a_moment(file: &File) -> Option<i32> {
+    (0..=NAMELESS_WAITS).find_map(|waits| {
+        if waits > 0 {
+            std::thread::sleep(NAMELESS_WAIT);
+        }
         holder(file)
-    });
-    holder(file).or_else(|| later.flatten().next())
+    })
 }
 
 /// A device that holds the lock of its reader.

@@ -8,8 +8,8 @@ use crate::handle::{Handle, PageVersion};
 use crate::pool::Pool;
 use crate::scan::{Extent, Scan};
 
-/// Unwanted pages between two wanted ones that are read through: to read so few costs less than
-/// another request.
+/// Unwanted pages between two wanted ones that are read through. A pool has no profile of its
+/// drive, which says how many cost less than another request: 2 to 9 on measured drives.
 const GAP_PAGES: u64 = 4;
 
 /// Large reads of one thread into the frames of a pool, ahead of the threads that pin the pages.
