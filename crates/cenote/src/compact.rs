@@ -285,7 +285,6 @@ impl<'a> Compact<'a> {
             let graph = Graph::options().migration(false).open(path)?;
             // An import may have replaced the graph between the lock and the opening.
             if lock.is_of(path) {
-                lock.name_process();
                 return Ok((lock, graph));
             }
         }

@@ -5,7 +5,8 @@
 //! ends when the file is closed, also by the death of its process, and leaves nothing on disk. A
 //! reader holds the byte of its epoch, shared; the writer holds a byte of its own, exclusively, and
 //! finds the oldest epoch in use by the readers' locks. The system does not report which process
-//! holds an OFD lock, so on a third byte the writer holds a classic lock, whose process it reports.
+//! holds an OFD lock, but where it begins: the writer's begins so many bytes before its byte as its
+//! [`Process`] says.
 //!
 //! - [`ReaderLock`]: an epoch that is read, [`WriterLock`]: the right to change the graph
 //! - [`ReplacerLock`]: the right to rename another file over it
@@ -14,13 +15,14 @@
 use std::any::Any;
 use std::fs::{File, FileType, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cenote_device::Device;
 use cenote_device::wrapper::Layer;
+use crc_fast::{CrcAlgorithm, checksum};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc::{self, c_int};
@@ -31,16 +33,11 @@ use crate::tiers::members::is_same;
 
 /// The byte of the readers of epoch 0; no file is that long.
 const READERS: i64 = 1 << 62;
-/// The byte of the writer.
+/// The byte of the writer, whose lock also covers up to 2^[`Process::BITS`] bytes before it.
 const WRITER: i64 = READERS - 1;
-/// The byte whose lock names the process of the writer.
-const WRITER_PROCESS: i64 = READERS - 2;
 /// The byte of a process that renames another file over the graph.
-const REPLACER: i64 = READERS - 3;
-/// How often a writer that is refused waits for the process of the other one to be known.
-const NAMELESS_WAITS: u32 = 20;
-/// How long it waits each time.
-const NAMELESS_WAIT: Duration = Duration::from_millis(10);
+const REPLACER: i64 = 1 << 61;
+const _: () = assert!(REPLACER < WRITER - (1 << Process::BITS));
 /// The length of a range without end.
 const ENDLESS: i64 = 0;
 
@@ -55,12 +52,12 @@ fn set(file: &File, kind: c_int, start: i64, len: i64) -> Result<(), Errno> {
     fcntl(file, FcntlArg::F_OFD_SETLK(&range(kind, start, len))).map(drop)
 }
 
-/// A lock of another open file within a range, by its first byte.
+/// A lock of another open file that covers bytes of a range, by its own first byte.
 fn other(file: &File, start: i64, len: i64) -> Result<Option<i64>, Errno> {
     let mut found = range(libc::F_WRLCK, start, len);
     fcntl(file, FcntlArg::F_OFD_GETLK(&mut found))?;
     let is_locked = c_int::from(found.l_type) != libc::F_UNLCK;
-    Ok(is_locked.then_some(found.l_start.max(start)))
+    Ok(is_locked.then_some(found.l_start))
 }
 
 /// The lock of a reader: while it is held, no page of its epoch or a later one is reused.
@@ -128,10 +125,7 @@ impl WriterLock {
     pub fn take(path: &Path) -> Result<Self> {
         loop {
             match Self::take_of_file(path)? {
-                Some(lock) if lock.is_of(path) => {
-                    lock.name_process();
-                    return Ok(lock);
-                }
+                Some(lock) if lock.is_of(path) => return Ok(lock),
                 // The file was replaced after it was opened.
                 _ => {}
             }
@@ -144,15 +138,16 @@ impl WriterLock {
         let name = path.display().to_string();
         let opened = OpenOptions::new().read(true).write(true).open(path);
         let file = opened.map_err(Error::io(format!("{name}: cannot open it for changes")))?;
-        match set(&file, libc::F_WRLCK, WRITER, 1) {
+        let process = Process::this().map_or(0, |process| process.0);
+        match set(&file, libc::F_WRLCK, WRITER - process, 1 + process) {
             Ok(()) => Ok(Some(Self(file))),
             Err(Errno::EAGAIN | Errno::EACCES) if !is_same(&file, path) => Ok(None),
             Err(Errno::EAGAIN | Errno::EACCES) => {
-                let holder = match holder_in_a_moment(&file) {
-                    Some(process) => format!("process {process} is changing the graph"),
-                    None => "another writer is changing the graph".to_owned(),
-                };
-                Err(Error::locked(path, format!("{holder}: wait until it ends")))
+                let holder = Process::of_writer(&file);
+                Err(Error::locked(
+                    path,
+                    format!("{holder} is changing the graph: wait until it ends"),
+                ))
             }
             Err(refusal) => {
                 let context = format!(
@@ -161,13 +156,6 @@ impl WriterLock {
                 Err(Error::from_io(context, refusal.into()))
             }
         }
-    }
-
-    /// Lets others see the process of the writer. The system forgets it when this process closes
-    /// any file of the graph, so each commit calls this again.
-    pub fn name_process(&self) {
-        // Without it the process is unknown, which is no fault.
-        let _ = fcntl(&self.0, FcntlArg::F_SETLK(&range(libc::F_WRLCK, WRITER_PROCESS, 1)));
     }
 
     /// The oldest epoch that a reader of any process has locked.
@@ -183,7 +171,7 @@ impl WriterLock {
                 None => break,
             }
         }
-        Ok(Some((oldest - READERS) as u64))
+        Ok(Some((oldest.max(READERS) - READERS) as u64))
     }
 
     /// Whether `path` still names the locked file.
@@ -219,24 +207,46 @@ impl ReplacerLock {
     }
 }
 
-/// The process that has the writer's lock, as far as the system knows it: not if it is this one, on
-/// another machine or outside of this container.
-fn holder(file: &File) -> Option<i32> {
-    let mut found = range(libc::F_WRLCK, WRITER_PROCESS, 1);
-    fcntl(file, FcntlArg::F_GETLK(&mut found)).ok()?;
-    let is_locked = c_int::from(found.l_type) != libc::F_UNLCK;
-    (is_locked && found.l_pid > 0).then_some(found.l_pid)
-}
+/// A process as far as a lock tells it: its number in the lowest [`Process::PID_BITS`] bits, and a
+/// checksum of the machine and the container in which the number means it. Never 0, which is an
+/// unknown process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Process(i64);
 
-/// As [`holder`], after a moment if need be: a writer that is just opening the graph closes files
-/// of it, so the system forgets its process until it names itself again.
-fn holder_in_a_moment(file: &File) -> Option<i32> {
-    (0..=NAMELESS_WAITS).find_map(|waits| {
-        if waits > 0 {
-            std::thread::sleep(NAMELESS_WAIT);
+impl Process {
+    /// Numbers of processes are below 2^22 (`proc(5)`, pid_max).
+    const PID_BITS: u32 = 22;
+    const BITS: u32 = Self::PID_BITS + u32::BITS;
+
+    /// This process. `None` where `/proc` does not tell where it runs.
+    fn this() -> Option<Self> {
+        let mut place = std::fs::read("/proc/sys/kernel/random/boot_id").ok()?;
+        place.extend(std::fs::read_link("/proc/self/ns/pid").ok()?.into_os_string().into_vec());
+        let place = checksum(CrcAlgorithm::Crc32Iscsi, &place) as i64;
+        let pid = i64::from(std::process::id());
+        (pid >> Self::PID_BITS == 0).then_some(Self(place << Self::PID_BITS | pid))
+    }
+
+    /// The writer of an open file, in the words of an error.
+    fn of_writer(file: &File) -> String {
+        let start = other(file, WRITER, 1).ok().flatten();
+        match (start.map(|start| Self(WRITER - start)), Self::this()) {
+            (Some(writer), Some(this)) if writer == this => "another writer of this process".into(),
+            (Some(writer), Some(this)) if writer.place() == this.place() => {
+                format!("process {}", writer.pid())
+            }
+            // Of another machine or container, where its number means another process, or gone.
+            _ => "another writer".into(),
         }
-        holder(file)
-    })
+    }
+
+    fn pid(self) -> i64 {
+        self.0 & ((1 << Self::PID_BITS) - 1)
+    }
+
+    fn place(self) -> i64 {
+        self.0 >> Self::PID_BITS
+    }
 }
 
 /// A device that holds the lock of its reader.
@@ -302,7 +312,11 @@ mod tests {
         let writer = WriterLock::take(file.path()).unwrap();
         let error = WriterLock::take(file.path()).unwrap_err();
         assert!(matches!(error, Error::Locked { .. }), "{error}");
-        assert!(error.to_string().contains("another writer"), "{error}");
+        // Also after a file of the graph was closed, which ends classic locks of the process.
+        for refusal in [error, WriterLock::take(file.path()).unwrap_err()] {
+            let text = refusal.to_string();
+            assert!(text.contains("another writer of this process is changing"), "{text}");
+        }
         drop(writer);
         WriterLock::take(file.path()).unwrap();
     }

@@ -132,7 +132,6 @@ impl UpdateOptions {
         let store = Store::open_shared(Arc::clone(&device), move || readers.oldest())?;
         let (store, may_be_beside, is_beside) = self.with_limits(store, &device, memory_bytes)?;
         let superblock = store.superblock();
-        lock.name_process();
         if let (Some(found), Some(wanted)) = (superblock.value_type, self.values)
             && found != wanted
         {
@@ -493,7 +492,6 @@ impl Update {
         if self.tiers().is_some_and(TieredGraph::is_lost) {
             return Err(Error::locked(&self.path, "the lock of its tiers was lost: open it again"));
         }
-        self.lock.name_process();
         Ok(())
     }
 

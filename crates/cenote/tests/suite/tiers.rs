@@ -138,7 +138,10 @@ fn a_graph_that_moves_its_pages_is_changed_through_it_alone() {
     assert!(error.to_string().contains("is moving the graph's pages"), "{error}");
     let mut update = graph.update().unwrap();
     let error = graph.update().unwrap_err();
-    assert!(error.to_string().contains("another writer is changing the graph"), "{error}");
+    assert!(
+        error.to_string().contains("another writer of this process is changing the graph"),
+        "{error}"
+    );
     update.add(0, 200).unwrap();
     update.commit().unwrap();
     assert_eq!((graph.edges(), exported(&graph).len()), (300, 300), "an open graph stays");

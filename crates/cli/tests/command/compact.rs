@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::interrupt::interrupt;
+use crate::update::wait_for_lock;
 use crate::{Bench, parse, text};
 
 /// A folder with a graph that has a log, appended vertices and free pages.
@@ -200,10 +201,7 @@ fn a_second_writer_is_refused_with_the_process_of_the_first() {
     let bench = changed(16);
     let mut first =
         bench.command("compact g.cenote --threads 1").stdout(Stdio::null()).spawn().unwrap();
-    let (id, start) = (format!(" {} ", first.id()), std::time::Instant::now());
-    while !std::fs::read_to_string("/proc/locks").unwrap().contains(&id) {
-        assert!(start.elapsed().as_secs() < 60, "it locks the graph before it reads");
-    }
+    wait_for_lock(&first);
     let process = format!("process {} is changing the graph", first.id());
     for args in ["update g.cenote --add few.txt", "compact g.cenote", "merge g.cenote"] {
         let printed = bench.fail(args);

@@ -1,7 +1,8 @@
 //! `cenote update`: files in every format, lines of changes, commits, errors that change nothing.
 
+use std::fs::DirEntry;
 use std::io::Write;
-use std::process::{Output, Stdio};
+use std::process::{Child, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -267,6 +268,20 @@ fn what_cannot_be_is_refused_in_one_line() {
     }
 }
 
+/// Waits until a process has locked a graph to change it, so that it is not refused by another one.
+pub fn wait_for_lock(process: &Child) {
+    let (folder, start) = (format!("/proc/{}/fdinfo", process.id()), std::time::Instant::now());
+    // Files may be closed meanwhile.
+    let is_locked = |file: DirEntry| {
+        let locks = std::fs::read_to_string(file.path()).unwrap_or_default();
+        locks.lines().any(|line| line.contains("OFDLCK") && line.contains(" WRITE "))
+    };
+    while !std::fs::read_dir(&folder).unwrap().flatten().any(is_locked) {
+        assert!(start.elapsed().as_secs() < 60, "it locks the graph before it reads");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn a_second_writer_is_refused_with_the_process_of_the_first() {
     let bench = imported("1 2\n", "");
@@ -279,12 +294,7 @@ fn a_second_writer_is_refused_with_the_process_of_the_first() {
     let mut lines = first.stdin.take().unwrap();
     writeln!(lines, "+ 2 3").unwrap();
     let process = format!("process {} is changing the graph", first.id());
-    // The system lists a process that has a lock: the first must not be refused by the second.
-    let (id, start) = (format!(" {} ", first.id()), std::time::Instant::now());
-    while !std::fs::read_to_string("/proc/locks").unwrap().contains(&id) {
-        assert!(start.elapsed().as_secs() < 60, "it locks the graph before it reads");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    wait_for_lock(&first);
     let printed = bench.fail("update g.cenote --add edges.txt");
     assert!(printed.contains(&process) && printed.contains("g.cenote"), "{printed}");
     bench.succeed("run wcc g.cenote");
