@@ -35,7 +35,7 @@ import os, sys
 import numpy as np
 import cenote
 graph, edges, commits = sys.argv[1], np.load(sys.argv[2]), int(sys.argv[3])
-update = cenote.update(graph, memory="1GiB")
+update = cenote.update(graph, memory="3GiB")
 for part in np.array_split(edges, commits):
     update.add_all((part[:, 0].copy(), part[:, 1].copy()))
     update.commit()

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use cenote_store::{HubNeighbours, List, Page, VertexId, Weights};
+use cenote_store::{EntryOrder, HubNeighbours, List, Page, VertexId, Weights};
 
 use crate::frontier::ActiveSet;
 use crate::tasks::PageTask;
@@ -37,6 +37,10 @@ use crate::tasks::PageTask;
 pub trait Kernel: Sync {
     /// What one worker collects during a visit, returned at its end.
     type Local: Send;
+
+    /// The order of entries that it relies on, in lists with changes, in visits without weights.
+    /// [`EntryOrder::Any`] is faster on a graph with changes that are not merged.
+    const ORDER: EntryOrder = EntryOrder::Ascending;
 
     /// The initial `Local` of one worker.
     fn local(&self) -> Self::Local;

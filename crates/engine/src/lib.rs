@@ -68,8 +68,8 @@ pub use cenote_device::memory::prefetch;
 pub use cenote_device::setters;
 pub use cenote_device::{DeviceError, HugeVec};
 pub use cenote_store::{
-    Adjacency, Change, DiffReport, Direction, Graph, HubNeighbours, List, Op, Order, Page,
-    StoreError, VertexId, Weight, WeightColumn, WeightType, Weights, for_each_change,
+    Adjacency, Change, DiffReport, Direction, EntryOrder, Graph, HubNeighbours, List, Op, Order,
+    Page, StoreError, VertexId, Weight, WeightColumn, WeightType, Weights, for_each_change,
 };
 pub use config::{Cancel, EngineConfig, Strategy, THREADS_MAX};
 pub use engine::Engine;

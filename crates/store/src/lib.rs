@@ -66,7 +66,7 @@ mod words;
 pub mod writer;
 
 pub use check::{CheckReport, check, check_device, check_snapshot};
-pub use delta::{WeightPlace, WeightRun};
+pub use delta::{EntryOrder, WeightPlace, WeightRun};
 pub use diff::{DiffReport, for_each_change};
 pub use error::{PageError, PageFault, Result, StoreError};
 pub use format::Codec;

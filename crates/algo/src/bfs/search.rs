@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::asynchronous::{self, Asynchronous};
 use super::csr;
 use super::hub_neighbours::BottomUpHubNeighbours;
-use super::step::{BottomUp, TopDown, joins, set};
+use super::step::{BottomUp, KeepParents, TopDown, joins, set};
 use super::unvisited::{Keep, Unvisited, UnvisitedPart};
 use super::{Bfs, BfsConfig, UNREACHED, asks_hub_neighbours, keeps_unvisited};
 use crate::csr::Csr;
@@ -333,10 +333,22 @@ impl<'e> Search<'e> {
         active: ActiveSet<'_>,
         bytes: u64,
     ) -> Result<(Vec<FrontierPart>, Vec<UnvisitedPart>)> {
+        match &self.parents {
+            None => self.bottom_up_visit_with((), active, bytes),
+            Some(parents) => self.bottom_up_visit_with(parents, active, bytes),
+        }
+    }
+
+    fn bottom_up_visit_with(
+        &self,
+        parents: impl KeepParents,
+        active: ActiveSet<'_>,
+        bytes: u64,
+    ) -> Result<(Vec<FrontierPart>, Vec<UnvisitedPart>)> {
         let keep = self.keep(bytes)?;
         let kernel = BottomUp {
             levels: &self.levels,
-            parents: self.parents.as_ref(),
+            parents,
             visited: &self.visited,
             frontier: &self.frontier,
             next: &self.next,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{Bitmap, Frontier, FrontierPart, Kernel, List, VertexId};
+use cenote_engine::{Bitmap, EntryOrder, Frontier, FrontierPart, Kernel, List, VertexId};
 
 use super::UNREACHED;
 use super::unvisited::{Keep, UnvisitedPart};
@@ -43,6 +43,8 @@ pub(super) struct TopDown<'a> {
 
 impl Kernel for TopDown<'_> {
     type Local = FrontierPart;
+
+    const ORDER: EntryOrder = EntryOrder::Any;
 
     fn local(&self) -> FrontierPart {
         FrontierPart::default()
@@ -95,10 +97,34 @@ impl TopDown<'_> {
     }
 }
 
+/// Where parents that were found are kept, if they are.
+pub(super) trait KeepParents: Sync {
+    /// The order of a list's entries in which candidates are proposed.
+    const ORDER: EntryOrder;
+
+    fn parents(&self) -> Option<&Parents>;
+}
+
+impl KeepParents for () {
+    const ORDER: EntryOrder = EntryOrder::Any;
+
+    fn parents(&self) -> Option<&Parents> {
+        None
+    }
+}
+
+impl KeepParents for &Parents {
+    const ORDER: EntryOrder = EntryOrder::Ascending;
+
+    fn parents(&self) -> Option<&Parents> {
+        Some(self)
+    }
+}
+
 /// Each unvisited vertex looks for its smallest in-neighbour in the frontier.
-pub(super) struct BottomUp<'a> {
+pub(super) struct BottomUp<'a, P> {
     pub levels: &'a [AtomicU32],
-    pub parents: Option<&'a Parents>,
+    pub parents: P,
     pub visited: &'a Bitmap,
     pub frontier: &'a Frontier,
     pub next: &'a Frontier,
@@ -106,15 +132,18 @@ pub(super) struct BottomUp<'a> {
     pub keep: &'a Keep,
 }
 
-impl Kernel for BottomUp<'_> {
+impl<P: KeepParents> Kernel for BottomUp<'_, P> {
     type Local = (FrontierPart, UnvisitedPart);
+
+    const ORDER: EntryOrder = P::ORDER;
 
     fn local(&self) -> Self::Local {
         (FrontierPart::default(), self.keep.part())
     }
 
     fn list(&self, (part, unvisited): &mut Self::Local, list: &List<'_>) {
-        if !joins(self.parents, list.vertex, list.targets, |v| self.frontier.contains(v)) {
+        if !joins(self.parents.parents(), list.vertex, list.targets, |v| self.frontier.contains(v))
+        {
             unvisited.keep(list, self.visited);
         } else if self.next.add(list.vertex, part) {
             self.levels[list.vertex as usize].store(self.level, Ordering::Relaxed);

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Adjacency, Direction, Engine, HugeVec, Kernel, List, Page, Purpose, VertexId,
-    prefetch,
+    ActiveSet, Adjacency, Direction, Engine, EntryOrder, HugeVec, Kernel, List, Page, Purpose,
+    VertexId, prefetch,
 };
 
 use rayon::prelude::*;
@@ -186,6 +186,8 @@ impl Masses {
 
 impl Kernel for Gather<'_> {
     type Local = Masses;
+
+    const ORDER: EntryOrder = EntryOrder::Any;
 
     fn local(&self) -> Masses {
         Masses::default()

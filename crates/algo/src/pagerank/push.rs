@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_engine::{ActiveSet, Direction, Engine, HugeVec, Kernel, List, VertexId};
+use cenote_engine::{ActiveSet, Direction, Engine, EntryOrder, HugeVec, Kernel, List, VertexId};
 use rayon::prelude::*;
 
 use super::fixed::{FixedSum, from_fixed, to_fixed};
@@ -68,6 +68,8 @@ struct Scatter<'a> {
 impl Kernel for Scatter<'_> {
     /// Mass of vertices without out-edges, in fixed point.
     type Local = u64;
+
+    const ORDER: EntryOrder = EntryOrder::Any;
 
     fn local(&self) -> u64 {
         0

@@ -8,11 +8,10 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_engine::{
-    Bitmap, Direction, Engine, Kernel, Page, PageTask, Purpose, VertexId, Weights,
-};
+use cenote_engine::{Bitmap, Direction, Engine, Kernel, Page, PageTask, Purpose, VertexId};
 
-use super::length::{Lengths, add_float, add_integer, for_each_sum};
+use super::length::Lengths;
+use super::relax::for_each_sum_of_page;
 use crate::report::Result;
 use crate::worklist::{Slack, Worklist};
 
@@ -69,26 +68,6 @@ impl<'a> Asynchronous<'a> {
             }
         }
     }
-
-    /// Calls `each` with the position and the sum of every entry of a list.
-    #[inline(always)]
-    fn for_each_sum(
-        &self,
-        before: u64,
-        entries: Range<usize>,
-        weights: Option<&(Range<usize>, Weights<'_>)>,
-        mut each: impl FnMut(usize, u64),
-    ) {
-        if let Some((of, weights)) = weights {
-            let weights = weights.slice(entries.start - of.start..entries.end - of.start);
-            return for_each_sum(before, weights, each);
-        }
-        let sum = match self.lengths {
-            Lengths::Floats => add_float(before, 1.0),
-            Lengths::Integers => add_integer(before, 1),
-        };
-        (0..entries.len()).for_each(|i| each(i, sum));
-    }
 }
 
 impl Kernel for Asynchronous<'_> {
@@ -118,7 +97,8 @@ impl Kernel for Asynchronous<'_> {
             let list = page.list_of(v).expect("active vertices were taken from this page");
             let start = page.start((v - page.first_vertex()) as usize);
             let entries = start..start + list.targets.len();
-            self.for_each_sum(before, entries, purpose.weights.as_ref(), |i, sum| {
+            let weights = purpose.weights.as_ref();
+            for_each_sum_of_page(self.lengths, before, entries, weights, |i, sum| {
                 let target = list.targets[i];
                 let cell = &self.distances[target as usize];
                 if sum > bound

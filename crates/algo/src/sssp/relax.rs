@@ -1,5 +1,6 @@
 //! One step of delta-stepping: relaxes light and heavy edges of a frontier.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
@@ -49,6 +50,27 @@ pub trait Sums: Sync {
         target: VertexId,
         sum: u64,
     );
+}
+
+/// Calls `each` with the position in the list and the sum of every entry of a list whose vertex is
+/// at `before`, given the list's entries of a page, and weights of those of a range.
+#[inline(always)]
+pub fn for_each_sum_of_page(
+    lengths: Lengths,
+    before: u64,
+    entries: Range<usize>,
+    weights: Option<&(Range<usize>, Weights<'_>)>,
+    mut each: impl FnMut(usize, u64),
+) {
+    if let Some((of, weights)) = weights {
+        let weights = weights.slice(entries.start - of.start..entries.end - of.start);
+        return for_each_sum(before, weights, each);
+    }
+    let sum = match lengths {
+        Lengths::Floats => add_float(before, 1.0),
+        Lengths::Integers => add_integer(before, 1),
+    };
+    (0..entries.len()).for_each(|i| each(i, sum));
 }
 
 /// Computes sums for lists with or without weights.

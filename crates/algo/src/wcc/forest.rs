@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{HugeVec, Kernel, List, Page, Purpose, VertexId};
+use cenote_engine::{EntryOrder, HugeVec, Kernel, List, Page, Purpose, VertexId};
 use rayon::prelude::*;
 
 use crate::report::Result;
@@ -116,6 +116,8 @@ pub(crate) struct JoinUntilGiant<'a> {
 impl Kernel for JoinUntilGiant<'_> {
     type Local = ();
 
+    const ORDER: EntryOrder = EntryOrder::Any;
+
     fn local(&self) {}
 
     fn list(&self, (): &mut (), list: &List<'_>) {
@@ -142,6 +144,8 @@ pub(crate) struct JoinAll<'a>(pub &'a Forest);
 
 impl Kernel for JoinAll<'_> {
     type Local = ();
+
+    const ORDER: EntryOrder = EntryOrder::Any;
 
     fn local(&self) {}
 

@@ -71,9 +71,10 @@ impl<K: Kernel> Dispatch<()> for Plain<'_, K> {
         if let Some(list) = active.list() {
             let vertices = &list[task.from as usize..task.to as usize];
             let mut take = |list: &List<'_>| self.list(list);
-            return Ok(adjacency.reparse_lists(task.page, bytes, vertices, decoded, &mut take)?);
+            let wanted = (vertices, K::ORDER);
+            return Ok(adjacency.reparse_lists_in(task.page, bytes, wanted, decoded, &mut take)?);
         }
-        let page = adjacency.reparse(task.page, bytes, decoded)?;
+        let page = adjacency.reparse_in(task.page, bytes, K::ORDER, decoded)?;
         let purpose = Purpose { active, task, weights: None };
         self.kernel.page(&mut self.local, &page, &purpose);
         Ok(())

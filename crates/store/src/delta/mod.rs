@@ -5,11 +5,13 @@
 //!   together with its lists
 //! - `gather`: the changes of a page from all runs and the log
 //! - `merged`: the lists of a page with its changes
+//! - `list`: a list with its changes
 //! - `lengths`: how much longer lists have become
 //! - `weights`: where the weights of a page with its changes are
 
 pub(crate) mod gather;
 mod lengths;
+mod list;
 pub(crate) mod merged;
 mod weights;
 
@@ -25,6 +27,8 @@ use crate::{Direction, VertexId};
 pub(crate) use gather::Span;
 use gather::{DeltaRoom, PageEdit, RunsFrom};
 pub(crate) use lengths::Lengths;
+pub use list::EntryOrder;
+use list::put_together;
 use merged::Merged;
 use weights::LoggedWeights;
 pub use weights::{WeightPlace, WeightRun};
@@ -441,8 +445,13 @@ impl PageDelta<'_> {
         self.new > 0 || !self.edits.is_empty()
     }
 
-    /// Puts the lists of the page together with the changes.
-    pub fn merge(&self, page: &Page<'_>, merged: &mut Merged) -> Result<PageEnds, PageFault> {
+    /// Puts the lists of the page together with the changes, in this order of their entries.
+    pub fn merge(
+        &self,
+        page: &Page<'_>,
+        order: EntryOrder,
+        merged: &mut Merged,
+    ) -> Result<PageEnds, PageFault> {
         merged.clear(page.entries().len() + self.edits.len());
         let stored = page.list_count();
         let lists = stored + self.new as usize;
@@ -454,7 +463,7 @@ impl PageDelta<'_> {
             }
             copy_lists(page, next..owner, merged);
             let list = if owner < stored { page.list(owner).targets } else { &[] };
-            merged.push_list(|out| merge_list(list, edits, out))?;
+            merged.push_list(|out| put_together(list, edits, order, out))?;
             next = owner + 1;
         }
         copy_lists(page, next..lists, merged);
@@ -466,6 +475,7 @@ impl PageDelta<'_> {
     pub fn merge_list<'m>(
         &self,
         list: &List<'m>,
+        order: EntryOrder,
         merged: &'m mut Merged,
     ) -> Result<List<'m>, PageFault> {
         let owner = list.vertex - self.first;
@@ -477,7 +487,7 @@ impl PageDelta<'_> {
             return Ok(*list);
         }
         merged.clear(list.targets.len() + edits.len());
-        merged.push_list(|out| merge_list(list.targets, edits, out))?;
+        merged.push_list(|out| put_together(list.targets, edits, order, out))?;
         let targets = merged.parts().0;
         let (skip, degree) = match span {
             Some(span) => (add(list.skip, span.before)?, add(list.degree, span.whole)?),
@@ -527,60 +537,4 @@ fn copy_lists(page: &Page<'_>, lists: Range<usize>, merged: &mut Merged) {
         merged.copy(entries, stored.clone().map(|list| page.start(list) - from));
     }
     merged.copy(&[], std::iter::repeat_n(0, lists.len() - stored.len()));
-}
-
-/// Writes a list with its changes to the start of `out`, and returns its length.
-fn merge_list(
-    list: &[VertexId],
-    edits: &[PageEdit],
-    out: &mut [VertexId],
-) -> Result<usize, PageFault> {
-    let (mut rest, mut len) = (list, 0);
-    for edit in edits {
-        let before = copy_below(rest, edit.other(), &mut out[len..]);
-        (rest, len) = (&rest[before..], len + before);
-        let is_there = rest.first() == Some(&edit.other());
-        if is_there == edit.is_added() {
-            return Err(other("a change adds an entry that is there, or deletes one that is not"));
-        }
-        rest = &rest[usize::from(is_there)..];
-        if edit.is_added() {
-            out[len] = edit.other();
-            len += 1;
-        }
-    }
-    out[len..len + rest.len()].copy_from_slice(rest);
-    Ok(len + rest.len())
-}
-
-/// Copies the entries below a bound from the start of an ascending list, and returns how many. May
-/// write behind them, up to the length of the list.
-#[inline]
-fn copy_below(list: &[VertexId], bound: VertexId, out: &mut [VertexId]) -> usize {
-    /// Entries that are compared at a time, and at most so many of which the last is.
-    const BLOCK: usize = 8;
-    const FAR: usize = 64;
-    let mut at = 0;
-    while let Some(far) = list[at..].first_chunk::<FAR>()
-        && far[FAR - 1] < bound
-    {
-        out[at..at + FAR].copy_from_slice(far);
-        at += FAR;
-    }
-    while let Some(block) = list[at..].first_chunk::<BLOCK>() {
-        out[at..at + BLOCK].copy_from_slice(block);
-        let below: u32 = block.iter().map(|entry| u32::from(*entry < bound)).sum();
-        at += below as usize;
-        if (below as usize) < BLOCK {
-            return at;
-        }
-    }
-    for entry in &list[at..] {
-        if *entry >= bound {
-            break;
-        }
-        out[at] = *entry;
-        at += 1;
-    }
-    at
 }

@@ -117,14 +117,17 @@ impl Band {
         self.distances[(v - self.range.start) as usize].load(Ordering::Relaxed)
     }
 
-    /// Takes a path to a vertex that is in memory.
+    /// Takes a path to a vertex that is in memory; returns whether it is shorter.
+    #[inline(always)]
+    pub fn lower(&self, v: VertexId, length: u64) -> bool {
+        let cell = &self.distances[(v - self.range.start) as usize];
+        length < cell.load(Ordering::Relaxed) && length < cell.fetch_min(length, Ordering::Relaxed)
+    }
+
+    /// Takes a path to a vertex that is in memory, which becomes active if it is shorter.
     #[inline(always)]
     pub fn shorten(&self, v: VertexId, length: u64, active: &Bitmap) {
-        let cell = &self.distances[(v - self.range.start) as usize];
-        if length < cell.load(Ordering::Relaxed)
-            && length < cell.fetch_min(length, Ordering::Relaxed)
-            && !active.contains(v)
-        {
+        if self.lower(v, length) && !active.contains(v) {
             active.insert(v);
         }
     }

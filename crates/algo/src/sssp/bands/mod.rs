@@ -11,12 +11,13 @@
 //! ([`bounds`]).
 //!
 //! - [`plan`]: sizes and estimate; [`run`](mod@run): buckets and bands
-//! - [`band`]: the distances of a band; [`relax`]: its edges
+//! - [`band`]: the distances of a band; [`relax`]: its edges; [`follow`]: those of few vertices
 //! - [`finish`]: what follows from all distances
 
 mod band;
 mod bounds;
 mod finish;
+mod follow;
 mod plan;
 mod relax;
 mod run;

@@ -2,6 +2,7 @@
 
 use cenote_engine::{
     Bitmap, Direction, EngineConfig, EngineError, Frontier, Graph, weighted_bytes_for,
+    weighted_pages_bytes_for,
 };
 
 use super::super::{SsspConfig, is_lattice, visits};
@@ -33,10 +34,15 @@ pub(in super::super) fn choose(
     let frontier = Frontier::bytes_with_list_max(n, config.threads, list_max(n));
     let sets = Bounds::bytes_for(n) + Bitmap::bytes_for(n) + frontier + Band::more_bytes(n);
     let entries = graph.adjacency(Direction::Out).map_or(0, |lists| lists.stored_edges());
+    let buffers = weighted_bytes_for(graph, config, Direction::Out)?.max(weighted_pages_bytes_for(
+        graph,
+        config,
+        Direction::Out,
+    )?);
     let shape = Shape {
         what: "sssp in bands of vertices",
         vertex_bytes: 8,
-        fixed_bytes: sets + weighted_bytes_for(graph, config, Direction::Out)?,
+        fixed_bytes: sets + buffers,
         has_messages: true,
         message_bytes: 2 * MESSAGE_BYTES as u64 * entries,
         ..Shape::default()

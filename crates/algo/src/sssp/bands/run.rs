@@ -15,9 +15,11 @@ use super::super::{Sssp, SsspConfig, default_delta, overflow};
 use super::band::Band;
 use super::bounds::Bounds;
 use super::finish::finish;
+use super::follow::Follow;
 use super::relax::{MESSAGE_BYTES, Relax, Waiting, parts};
 use crate::bands::{BandPlan, list_max};
 use crate::report::{Result, Run};
+use crate::worklist::goes_without_steps;
 
 /// Runs the search from these sources, in the order of their ids.
 pub(in super::super) fn run(
@@ -154,6 +156,10 @@ impl<'a> Search<'a> {
         let (moved, page_bytes) = (2 * self.band.bytes(), self.engine.graph().page_bytes());
         let mut visited = 0;
         loop {
+            if let Some(pages) = self.follow(end)? {
+                visited += pages as u64 * page_bytes as u64;
+                continue;
+            }
             if self.take_near(end) {
                 let active = ActiveSet::In(&self.frontier);
                 visited += self.engine.active_pages(Direction::Out, &active) * page_bytes as u64;
@@ -198,7 +204,12 @@ impl<'a> Search<'a> {
 
     /// Relaxes the edges of the frontier.
     fn relax(&mut self) -> Result<()> {
-        let relax = Relax {
+        let sent = visit(self.engine, "relax".to_owned(), &self.frontier, &self.edges())?;
+        Ok(self.messages.post(sent)?)
+    }
+
+    fn edges(&self) -> Relax<'_> {
+        Relax {
             layout: &self.plan.layout,
             lengths: self.lengths,
             band: &self.band,
@@ -207,9 +218,28 @@ impl<'a> Search<'a> {
             messages: self.messages,
             waiting: &self.waiting,
             bound: self.bound(),
+        }
+    }
+
+    /// Follows the active vertices of the band that are nearer than `end`, page by page, if they
+    /// are few; returns the number of pages, and `None` if there are none or many of them.
+    fn follow(&mut self, end: u64) -> Result<Option<usize>> {
+        let graph = self.engine.graph();
+        let adjacency = graph.adjacency(Direction::Out).expect("all graphs have out-lists");
+        let follow = Follow { relax: self.edges(), adjacency, end };
+        let tasks = match goes_without_steps(self.engine.config()) {
+            true => follow.pages().filter(|pages| !pages.is_empty()),
+            false => None,
         };
-        let sent = visit(self.engine, "relax".to_owned(), &self.frontier, &relax)?;
-        Ok(self.messages.post(sent)?)
+        let Some(tasks) = tasks else { return Ok(None) };
+        let (engine, out) = (self.engine, Direction::Out);
+        let locals = match graph.is_weighted() {
+            true => engine.visit_weighted_pages("follow", out, &tasks, &follow)?,
+            false => engine.visit_pages("follow", out, &tasks, &follow)?,
+        };
+        self.messages.post(locals.into_iter().map(|local| local.sent))?;
+        self.see_targets();
+        Ok(Some(tasks.len()))
     }
 
     fn place_of(&self, band: usize) -> u64 {

@@ -143,7 +143,8 @@ fn check_kcore_budgets(case: &str, graph: &Arc<Graph>, limits: &[Option<u32>], t
 fn check_cores(limits: &[Option<u32>], threads: &[usize]) {
     for graph in graphs().iter().filter(|graph| !graph.directed || graph.in_edges) {
         // Chains and grids lower one bound after the other.
-        let is_deep = ["path", "scattered", "grid"].iter().any(|deep| graph.name.starts_with(deep));
+        let is_deep =
+            ["path", "scattered", "long", "grid"].iter().any(|deep| graph.name.starts_with(deep));
         let limits: &[_] = if is_deep { &[Some(1)] } else { limits };
         check_kcore_budgets(graph.name, &graph.stored(), limits, threads);
     }

@@ -47,8 +47,9 @@ fn make_graphs() -> Vec<Plain> {
         .flat_map(|v| [(v, v + 1), (v, v + side)])
         .filter(|&(v, w)| w < side * side && (w != v + 1 || w % side > 0))
         .collect();
-    let at = |i: u32| (u64::from(i) * 77_777 % 119_993) as u32;
+    let at = |i: u32| ((u64::from(i) * 77_777 + 5) % 119_993) as u32;
     let scattered: Vec<_> = (0..119_992).map(|i| (at(i), at(i + 1))).collect();
+    let shorter = &scattered[..15_000];
     let path: Vec<_> = (0..n - 1).map(|v| (v, v + 1)).collect();
     let star: Vec<_> = (0..n).filter(|&v| v != 70_000).map(|v| (70_000, v)).collect();
     vec![
@@ -56,12 +57,13 @@ fn make_graphs() -> Vec<Plain> {
         Plain::of(n, &skewed, true).named("skewed, directed"),
         Plain::of(n, &grid, false).named("grid"),
         Plain::of(n, &path, false).named("path"),
-        Plain::of(n, &scattered, false).named("scattered path"),
+        Plain::of(n, &scattered, false).named("long scattered path"),
         Plain::of(n, &star, false).named("star"),
         Plain::of(n, &star, true).named("star, directed"),
         Plain::of(n, &[(5, 119_000), (7, 8)], false).named("two edges"),
         Plain::of(n, &skewed, true).without_in_edges().named("skewed, out"),
-        Plain::of(n, &scattered, true).without_in_edges().named("scattered path, out"),
+        Plain::of(n, shorter, true).without_in_edges().named("scattered path, out"),
+        Plain::of(n, shorter, false).named("scattered path"),
     ]
 }
 

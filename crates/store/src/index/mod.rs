@@ -3,6 +3,8 @@
 //! After GraphSSD's graph translation table, without page numbers because pages lie in vertex
 //! order: entry `p` is the smallest vertex whose list starts in page `p` or later.
 
+mod views;
+
 use std::ops::{Range, RangeInclusive};
 
 use cenote_device::Device;
@@ -16,7 +18,7 @@ use crate::format::{self, Codec};
 use crate::gallop::Cursor;
 use crate::log::Pending;
 use crate::packed::decode::Decoded;
-use crate::page::{self, Expected, List, Page};
+use crate::page;
 use crate::runs::read::RunReads;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind};
@@ -334,165 +336,6 @@ impl Adjacency {
         self.starts[page as usize] - continued..self.starts[page as usize + 1]
     }
 
-    #[inline]
-    fn expected(&self, page: u64) -> Expected {
-        let vertices = self.vertices_in(page);
-        let end = vertices.end.min(self.vertices);
-        Expected {
-            identity: self.pages.identity(page),
-            page: self.first_page() + page,
-            codec: self.codec(),
-            first: vertices.start,
-            lists: u64::from(end - vertices.start),
-            continues: self.continues(page),
-            vertices: self.vertices,
-        }
-    }
-
-    /// Verifies a page as read from the device: checksum, agreement with the index, offsets and
-    /// every entry. Decodes a packed page into `decoded`.
-    ///
-    /// # Panics
-    /// If `bytes` is not a whole page or not aligned to 4 bytes, or the section has no such page.
-    #[inline]
-    pub fn parse<'a>(
-        &self,
-        page: u64,
-        bytes: &'a [u8],
-        decoded: &'a mut Decoded,
-    ) -> Result<Page<'a>> {
-        assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
-        if self.delta.is_some() {
-            return self.merged(page, bytes, false, decoded);
-        }
-        Page::parse(bytes, &self.expected(page), decoded).map_err(|fault| self.fault(page, fault))
-    }
-
-    /// Verifies a page as read from the device, except for what [`Adjacency::reparse`] and
-    /// [`Adjacency::reparse_lists`] verify anyway: the entries of packed pages.
-    ///
-    /// # Panics
-    /// As [`Adjacency::parse`].
-    pub fn verify(&self, page: u64, bytes: &[u8]) -> Result<()> {
-        assert_eq!(bytes.len(), self.pages.page_bytes, "a page is verified as a whole");
-        Page::verify(bytes, &self.expected(page)).map_err(|fault| self.fault(page, fault))
-    }
-
-    /// The view of a page in memory that [`Adjacency::parse`] has accepted, without verifying its
-    /// checksum again.
-    ///
-    /// # Panics
-    /// As [`Adjacency::parse`]. Methods of the view may panic if the page was never accepted.
-    #[inline]
-    pub fn reparse<'a>(
-        &self,
-        page: u64,
-        bytes: &'a [u8],
-        decoded: &'a mut Decoded,
-    ) -> Result<Page<'a>> {
-        assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
-        if self.delta.is_some() {
-            return self.merged(page, bytes, true, decoded);
-        }
-        Page::reparse(bytes, &self.expected(page), decoded).map_err(|fault| self.fault(page, fault))
-    }
-
-    /// Calls `take` with the lists of `vertices`, or their pieces, in an accepted page. Decodes
-    /// little more of a packed page than these; fastest if `vertices` ascend.
-    ///
-    /// # Panics
-    /// As [`Adjacency::reparse`], and if the page has no piece of one of the lists.
-    #[inline]
-    pub fn reparse_lists(
-        &self,
-        page: u64,
-        bytes: &[u8],
-        vertices: &[VertexId],
-        decoded: &mut Decoded,
-        take: &mut dyn FnMut(&List<'_>),
-    ) -> Result<()> {
-        assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
-        let mut room = std::mem::take(&mut decoded.room);
-        let delta = match &self.delta {
-            None => None,
-            Some(delta) => {
-                let least = vertices.iter().min().copied().unwrap_or(0);
-                let most = vertices.iter().max().copied().unwrap_or(0);
-                delta.of_lists(page, self.vertices_in(page).start, least..=most, &mut room)?
-            }
-        };
-        let read = match delta {
-            None => Page::reparse_lists(bytes, &self.expected(page), vertices, decoded, take),
-            Some(delta) => self.merged_lists(page, bytes, vertices, &delta, decoded, take),
-        };
-        decoded.room = room;
-        read.map_err(|fault| self.fault(page, fault))
-    }
-
-    /// The lists of some vertices with their changes.
-    fn merged_lists(
-        &self,
-        page: u64,
-        bytes: &[u8],
-        vertices: &[VertexId],
-        delta: &PageDelta<'_>,
-        decoded: &mut Decoded,
-        take: &mut dyn FnMut(&List<'_>),
-    ) -> Result<(), PageFault> {
-        let mut merged = std::mem::take(&mut decoded.merged);
-        let lists = vertices.chunk_by(|a, b| (*a < self.vertices) == (*b < self.vertices));
-        let read = lists.into_iter().try_for_each(|vertices| {
-            let is_new = vertices[0] >= self.vertices;
-            if is_new {
-                let page = self.first_page() + page;
-                let new = |vertex: &VertexId| List::empty(*vertex, page);
-                return vertices.iter().try_for_each(|vertex| {
-                    take(&delta.merge_list(&new(vertex), &mut merged)?);
-                    Ok(())
-                });
-            }
-            let mut failed = Ok(());
-            let expected = self.expected(page);
-            Page::reparse_lists(bytes, &expected, vertices, decoded, &mut |list| match delta
-                .merge_list(list, &mut merged)
-            {
-                Ok(list) => take(&list),
-                Err(fault) => failed = Err(fault),
-            })?;
-            failed
-        });
-        decoded.merged = merged;
-        read
-    }
-
-    /// The view of a page with its changes, of one that was accepted before or not.
-    fn merged<'a>(
-        &self,
-        page: u64,
-        bytes: &'a [u8],
-        is_accepted: bool,
-        decoded: &'a mut Decoded,
-    ) -> Result<Page<'a>> {
-        let expected = self.expected(page);
-        let mut room = std::mem::take(&mut decoded.room);
-        let delta = self.delta_of(page, &mut room)?;
-        let bad = |fault| self.fault(page, fault);
-        let Some(delta) = delta else {
-            decoded.room = room;
-            return of_device(bytes, &expected, is_accepted, decoded).map_err(bad);
-        };
-        let mut merged = std::mem::take(&mut decoded.merged);
-        let page = of_device(bytes, &expected, is_accepted, decoded);
-        let ends = page.and_then(|page| delta.merge(&page, &mut merged));
-        (decoded.merged, decoded.room) = (merged, room);
-        let parts = decoded.merged.parts();
-        let ends = ends.and_then(|ends| {
-            at_most("entries of a page with its changes", parts.0.len() as u64, self.entries_max)?;
-            Ok(ends)
-        });
-        Ok(ends.map_err(bad)?.page(parts))
-    }
-
     #[cold]
     pub(crate) fn fault(&self, page: u64, fault: PageFault) -> StoreError {
         self.pages.fault(page, fault)
@@ -510,19 +353,6 @@ impl Adjacency {
     /// Kind of the section.
     pub fn kind(&self) -> SectionKind {
         self.pages.section.kind
-    }
-}
-
-/// The view of a page without changes, of one that was accepted before or not.
-fn of_device<'a>(
-    bytes: &'a [u8],
-    expected: &Expected,
-    is_accepted: bool,
-    decoded: &'a mut Decoded,
-) -> Result<Page<'a>, PageFault> {
-    match is_accepted {
-        true => Page::reparse(bytes, expected, decoded),
-        false => Page::parse(bytes, expected, decoded),
     }
 }
 

@@ -1,0 +1,123 @@
+//! Small steps within a band: a page of lists is searched until no distance changes inside it,
+//! nearest vertex first, so neighbours on one page cost one visit, not one per step.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::atomic::{Ordering, fence};
+
+use cenote_engine::{Adjacency, Kernel, Page, PageTask, Purpose, VertexId};
+
+use super::super::relax::{Sums, for_each_sum_of_page};
+use super::relax::Relax;
+
+/// With more vertices to follow at a time, few of them are neighbours of each other.
+const VERTICES_MAX: usize = 1024;
+
+/// Follows the active vertices of pages that are nearer than `end`.
+pub(super) struct Follow<'a> {
+    pub relax: Relax<'a>,
+    pub adjacency: &'a Adjacency,
+    pub end: u64,
+}
+
+/// What one worker has.
+pub(super) struct Local<'a> {
+    pub sent: <Relax<'a> as Sums>::Local,
+    /// Vertices of the page that are still to be followed, nearest first.
+    waiting: BinaryHeap<Reverse<(u64, VertexId)>>,
+    /// Vertices of the page whose distance fell, but not below `end`.
+    far: Vec<VertexId>,
+}
+
+impl Follow<'_> {
+    /// The pages of active vertices nearer than `end`, ascending; `None` for too many vertices, and
+    /// for one whose list is not on one page.
+    pub fn pages(&self) -> Option<Vec<PageTask>> {
+        let (band, active) = (self.relax.band, self.relax.active);
+        let mut pages: Vec<PageTask> = Vec::new();
+        let near = active.iter_in(band.range.clone()).filter(|&v| band.distance(v) < self.end);
+        for (i, v) in near.enumerate() {
+            let of_list = self.adjacency.pages_of(v);
+            if i == VERTICES_MAX || of_list.start() != of_list.end() {
+                return None;
+            }
+            let page = *of_list.start();
+            if pages.last().is_none_or(|last| last.page != page) {
+                pages.push(PageTask { page, from: 0, to: 0 });
+            }
+        }
+        Some(pages)
+    }
+
+    /// The vertices of the band whose whole lists are on a page.
+    fn whole(&self, page: u64) -> Range<VertexId> {
+        let (band, lists) = (&self.relax.band.range, self.adjacency);
+        let (first, mut end) = (lists.starts_from(page), lists.vertices_in(page).end);
+        if first < end && page + 1 < lists.pages() && lists.continues(page + 1) {
+            end -= 1;
+        }
+        first.max(band.start)..end.min(band.end)
+    }
+}
+
+impl<'a> Kernel for Follow<'a> {
+    type Local = Local<'a>;
+
+    fn local(&self) -> Local<'a> {
+        let sent = self.relax.local();
+        Local { sent, waiting: BinaryHeap::new(), far: Vec::new() }
+    }
+
+    fn entries(&self, page: &Page<'_>, _: PageTask) -> Range<usize> {
+        0..page.entries().len()
+    }
+
+    fn page(&self, local: &mut Local<'a>, page: &Page<'_>, purpose: &Purpose<'_>) {
+        let (band, active) = (self.relax.band, self.relax.active);
+        let Local { sent, waiting, far } = local;
+        let whole = self.whole(purpose.task.page);
+        for v in active.iter_in(whole.clone()).filter(|&v| band.distance(v) < self.end) {
+            active.remove(v);
+            waiting.push(Reverse((0, v)));
+        }
+        // What another worker makes nearer is seen from here on, or active again.
+        fence(Ordering::Acquire);
+        let taken: Vec<_> = waiting.drain().map(|Reverse((_, v))| v).collect();
+        waiting.extend(taken.into_iter().map(|v| Reverse((band.distance(v), v))));
+        while let Some(Reverse((before, v))) = waiting.pop() {
+            if band.distance(v) < before {
+                continue;
+            }
+            let list = page.list_of(v).expect("the whole list is on the page");
+            let start = page.start((v - page.first_vertex()) as usize);
+            let entries = start..start + list.targets.len();
+            let (lengths, weights) = (self.relax.lengths, purpose.weights.as_ref());
+            for_each_sum_of_page(lengths, before, entries, weights, |i, sum| {
+                let target = list.targets[i];
+                if !band.has(target) {
+                    return self.relax.path(sent, v, before, target, sum);
+                }
+                if sum > self.relax.bound || !band.lower(target, sum) {
+                    return;
+                }
+                if !whole.contains(&target) {
+                    // A thread that takes the vertex out of the set sees its distance.
+                    fence(Ordering::Release);
+                    active.insert(target);
+                } else if sum < self.end {
+                    waiting.push(Reverse((sum, target)));
+                } else {
+                    far.push(target);
+                }
+            });
+        }
+        for v in far.drain(..).filter(|&v| band.distance(v) >= self.end) {
+            active.insert(v);
+        }
+    }
+
+    fn end(&self, local: &mut Local<'a>) {
+        self.relax.end(&mut local.sent);
+    }
+}
