@@ -92,7 +92,7 @@ fn odd_graphs_have_the_similarities_of_sets() {
     for directed in [false, true] {
         for (i, graph) in odd_graphs(directed).iter().enumerate() {
             let (n, mut random) = (graph.vertices(), Random(i as u64));
-            let mut pairs = some_pairs(&mut random, n, 30);
+            let mut pairs = some_pairs(&mut random, n, 15);
             pairs.extend([(0, 0), (0, 1 % n), (1 % n, 0)]);
             let measure = [Measure::Jaccard, Measure::AdamicAdar][usize::from(directed)];
             let usual = || SimilarConfig::default().measure(measure);

@@ -219,13 +219,13 @@ fn files_of_ids_that_are_empty_or_endless_are_errors() {
         path
     };
     let fails = |path: PathBuf| {
-        let error = graph.bfs().sources_file(&path).memory("64MiB").run().unwrap_err();
+        let error = graph.bfs().sources_file(&path).memory("24MiB").run().unwrap_err();
         error.to_string()
     };
     assert!(fails(file("empty", "")).contains("has no id"));
     assert!(fails(file("blank", "\n \n")).contains("has no id"));
     assert!(fails("/dev/zero".into()).contains("too long for an id"));
-    let many = fails(file("many", &"hub\n".repeat(5 << 20)));
+    let many = fails(file("many", &"hub\n".repeat(2 << 20)));
     assert!(many.contains("`memory`"), "{many}");
     let unknown = fails(file("unknown", "hub\nnobody\n"));
     assert!(unknown.contains("line 2") && unknown.contains("`nobody`"), "{unknown}");

@@ -13,6 +13,7 @@ mod graphs;
 mod import;
 mod library;
 mod own_numbers;
+mod replaced;
 mod sample;
 mod shard_runs;
 mod shards;

@@ -161,7 +161,7 @@ fn the_file_depends_neither_on_threads_nor_on_memory_nor_on_order() {
 #[test]
 fn hubs_repeats_and_loops_survive_a_tight_budget() {
     let folder = tempfile::tempdir().unwrap();
-    let edges = skewed(400_000);
+    let edges = skewed(200_000);
     let pairs: Vec<u8> =
         edges.iter().flat_map(|&(s, t)| [s, t]).flat_map(u64::to_le_bytes).collect();
     let spec = file(&folder, "a.u64", &pairs);

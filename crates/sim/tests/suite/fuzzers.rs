@@ -4,13 +4,13 @@ use cenote_sim::faults::End;
 use cenote_sim::fuzz::{self, CANARY, FUZZERS, inputs, pages, tiers};
 use cenote_sim::random::Random;
 
-/// Half of the rounds: `make soak` runs all, eight times.
+/// A quarter of the rounds: `make soak` runs all, eight times.
 #[test]
 fn smoke() {
     let failed: Vec<String> = std::thread::scope(|scope| {
         let fuzzers = FUZZERS
             .iter()
-            .map(|fuzzer| scope.spawn(move || (fuzzer.run)(1, fuzzer.rounds.div_ceil(2)).err()));
+            .map(|fuzzer| scope.spawn(move || (fuzzer.run)(1, fuzzer.rounds.div_ceil(4)).err()));
         let fuzzers: Vec<_> = fuzzers.collect();
         fuzzers
             .into_iter()

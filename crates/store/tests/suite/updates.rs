@@ -80,7 +80,7 @@ fn random_batches_leave_the_graph_longer() {
 #[test]
 fn random_batches_leave_the_weights_that_their_edges_have() {
     for (i, (_, kind)) in (0..).zip(WeightType::NAMES) {
-        (0..2).for_each(|seed| play(2000 + 10 * i + seed, Some(kind)));
+        play(2000 + 10 * i, Some(kind));
     }
 }
 
@@ -88,7 +88,7 @@ fn random_batches_leave_the_weights_that_their_edges_have() {
 #[ignore = "long: make soak"]
 fn random_batches_leave_the_weights_longer() {
     for (i, (_, kind)) in (0..).zip(WeightType::NAMES) {
-        (2..6).for_each(|seed| play(2000 + 10 * i + seed, Some(kind)));
+        (1..6).for_each(|seed| play(2000 + 10 * i + seed, Some(kind)));
     }
 }
 

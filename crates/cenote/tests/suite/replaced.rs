@@ -1,0 +1,90 @@
+//! Graphs whose file is replaced by a compaction or an import while others change it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cenote::{Compact, Error, Graph, Import, Update};
+
+use crate::compact::{assert_whole, names};
+use crate::update::exported;
+
+#[test]
+fn no_import_is_lost_while_its_graph_is_compacted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.cenote");
+    let import = |number: u64| {
+        let edges = [(0, number)];
+        Import::new().slice(&edges).memory("64MiB").threads(1).overwrite().run(&path).unwrap();
+    };
+    import(1);
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let compactions = scope.spawn(|| {
+            let mut done = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                match Compact::new(&path).memory("64MiB").threads(1).run() {
+                    Ok(_) => done += 1,
+                    Err(Error::Locked { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            done
+        });
+        for number in 2..60 {
+            import(number);
+            assert_eq!(exported(&Graph::open(&path).unwrap()), [format!("0\t{number}")]);
+            std::thread::sleep(std::time::Duration::from_millis(number % 7 * 5));
+        }
+        is_done.store(true, Ordering::Relaxed);
+        assert!(compactions.join().unwrap() > 0);
+    });
+    assert_eq!(names(&folder), ["g.cenote"]);
+}
+
+#[test]
+fn no_change_is_lost_while_the_file_is_replaced_again_and_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.cenote");
+    Import::new().slice(&[(0u64, 1u64)]).memory("64MiB").run(&path).unwrap();
+    let is_done = AtomicBool::new(false);
+    let (mut committed, mut compacted) = (Vec::new(), 0);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (1..=3u64)
+            .map(|writer| {
+                let (path, is_done) = (&path, &is_done);
+                scope.spawn(move || {
+                    let mut mine = Vec::new();
+                    let numbers = writer * 1_000_000..;
+                    for number in numbers.take_while(|_| !is_done.load(Ordering::Relaxed)) {
+                        let mut update = match Update::open(path) {
+                            Ok(update) => update,
+                            Err(Error::Locked { .. }) => continue,
+                            Err(error) => panic!("{error}"),
+                        };
+                        update.add(0, number).unwrap();
+                        update.commit().map(|_| drop(update)).unwrap();
+                        mine.push(format!("0\t{number}"));
+                        // Whoever has just had the lock is the likeliest to get it again.
+                        std::thread::sleep(std::time::Duration::from_millis(2));
+                    }
+                    mine
+                })
+            })
+            .collect();
+        let started = std::time::Instant::now();
+        while compacted < 20 && started.elapsed().as_secs() < 60 {
+            match Compact::new(&path).memory("64MiB").threads(1).run() {
+                Ok(_) => compacted += 1,
+                Err(Error::Locked { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        is_done.store(true, Ordering::Relaxed);
+        committed.extend(writers.into_iter().flat_map(|writer| writer.join().unwrap()));
+    });
+    assert!(compacted > 3 && committed.len() > 10, "{compacted}, {}", committed.len());
+    committed.push("0\t1".to_owned());
+    committed.sort();
+    assert_eq!(exported(&Graph::open(&path).unwrap()), committed);
+    assert_whole(&path, "after all");
+    assert_eq!(names(&folder), ["g.cenote"]);
+}
