@@ -205,8 +205,7 @@ fn of_runs(graph: &Graph, visited: f64) -> (f64, f64) {
 
 /// Fraction of `pages` that the cache can hold, 0 to 1.
 pub(crate) fn kept(graph: &Graph, memory: &MemoryPlan, pages: u64) -> f64 {
-    let all = graph_pages(graph) as f64;
-    (memory.cached_fraction(graph) * all / pages.max(1) as f64).min(1.0)
+    (memory.cached_pages(graph) as f64 / pages.max(1) as f64).min(1.0)
 }
 
 /// Whether a run that was refused may be made in bands of vertices: its state does not fit in

@@ -19,7 +19,9 @@ use crate::tasks::PageTask;
 /// | [`visit`](crate::Engine::visit) | [`list`](Kernel::list), or [`page`](Kernel::page) where it
 /// is implemented |
 /// | [`visit_pages`](crate::Engine::visit_pages) | [`page`](Kernel::page) |
-/// | [`visit_weighted`](crate::Engine::visit_weighted) | [`weighted_list`](Kernel::weighted_list) |
+/// | [`visit_weighted`](crate::Engine::visit_weighted),
+/// [`visit_weighted_once`](crate::Engine::visit_weighted_once) |
+/// [`weighted_list`](Kernel::weighted_list), and [`prefetch`](Kernel::prefetch) before it |
 /// | [`visit_weighted_pages`](crate::Engine::visit_weighted_pages) | [`entries`](Kernel::entries),
 /// then [`page`](Kernel::page) |
 /// | [`visit_hub_neighbours`](crate::Engine::visit_hub_neighbours) |
@@ -53,6 +55,10 @@ pub trait Kernel: Sync {
     fn weighted_list(&self, local: &mut Self::Local, list: &List<'_>, _weights: Weights<'_>) {
         self.list(local, list);
     }
+
+    /// Called in visits of lists with weights: targets of lists that follow soon, of which a kernel
+    /// may prefetch what it keeps.
+    fn prefetch(&self, _targets: &[VertexId]) {}
 
     /// Processes a page with active lists; implemented where that is faster than list by list, or
     /// where the kernel works page by page.

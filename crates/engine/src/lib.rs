@@ -9,8 +9,9 @@
 //!   weights; [`Assembled`]: for kernels that need complete lists
 //! - [`Engine`]: workers, and visits of lists ([`Engine::visit`]), of pages
 //!   ([`Engine::visit_pages`]), with weights ([`Engine::visit_weighted`],
-//!   [`Engine::visit_weighted_pages`]), of hub neighbours ([`Engine::visit_hub_neighbours`]), and
-//!   without steps ([`Engine::visit_asynchronously`])
+//!   [`Engine::visit_weighted_once`], [`Engine::visit_weighted_pages`]), of hub neighbours
+//!   ([`Engine::visit_hub_neighbours`]), and without steps
+//!   ([`Engine::visit_asynchronously`])
 //! - [`Lookup`]: single lists, for serial work ([`Engine::lookup`])
 //! - [`StateFile`], [`Blocks`], [`Messages`], [`StateArray`]: vertex state that does not fit in
 //!   memory

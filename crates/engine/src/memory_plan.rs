@@ -46,10 +46,14 @@ impl MemoryPlan {
             + self.cache_bytes
     }
 
+    /// How many pages the cache can hold.
+    pub fn cached_pages(&self, graph: &Graph) -> u64 {
+        self.cache_bytes / Pool::frame_bytes(graph.page_bytes())
+    }
+
     /// Fraction of the graph's adjacency pages that the cache can hold, 0 to 1.
     pub fn cached_fraction(&self, graph: &Graph) -> f64 {
-        let frames = self.cache_bytes / Pool::frame_bytes(graph.page_bytes());
-        (frames as f64 / adjacency_pages(graph).max(1) as f64).min(1.0)
+        (self.cached_pages(graph) as f64 / adjacency_pages(graph).max(1) as f64).min(1.0)
     }
 
     /// Divides `config.memory_bytes`. `buffer_bytes` is what the schedule needs.

@@ -318,6 +318,13 @@ impl ResidentWeights<'_, '_> {
     ) -> bool {
         let (Some(handle), Some(column)) = (self.handle, self.visit.column) else { return false };
         let places = column.pages_of(address..address + list.targets.len() as u64);
+        // The weights of most lists are on the page of those before.
+        if let Some((place, page)) = &self.last
+            && places == (*place..place + 1)
+        {
+            give(place * column.per_page() as u64, column.reparse(*place, page));
+            return true;
+        }
         let physical = |place| self.visit.engine.graph.physical(column.first_page() + place);
         // All pages are pinned before the list is dispatched: one may be evicted meanwhile.
         let is_last = |place| self.last.as_ref().is_some_and(|(last, _)| *last == place);

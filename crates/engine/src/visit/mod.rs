@@ -77,6 +77,8 @@ pub(crate) struct Visit<'a> {
     source: TaskSource<'a>,
     /// The most bytes of copies that wait in one worker.
     copies_max: u64,
+    /// Whether pages that are read may stay in memory.
+    keeps: bool,
 }
 
 impl Engine {
@@ -96,7 +98,8 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
         let source = self.pages_of_set(adjacency, active)?;
-        let visit = Visit { engine: self, adjacency, column: None, source, copies_max: 0 };
+        let visit =
+            Visit { engine: self, adjacency, column: None, source, copies_max: 0, keeps: true };
         if self.config.strategy != Strategy::Vertex {
             return visit.plain(label.into(), active, kernel);
         }
@@ -123,7 +126,8 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
         let source = self.named_pages(adjacency, tasks)?;
-        let visit = Visit { engine: self, adjacency, column: None, source, copies_max: 0 };
+        let visit =
+            Visit { engine: self, adjacency, column: None, source, copies_max: 0, keeps: true };
         visit.plain(label.into(), ActiveSet::All, kernel)
     }
 
@@ -139,12 +143,38 @@ impl Engine {
         active: ActiveSet<'_>,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
+        self.weighted(label.into(), direction, active, kernel, true)
+    }
+
+    /// As [`Engine::visit_weighted`] of all lists, for lists that the run visits only once: with
+    /// `auto` their pages do not stay in memory, so that those of later visits find room there.
+    ///
+    /// # Errors
+    /// As [`Engine::visit_weighted`].
+    pub fn visit_weighted_once<K: Kernel>(
+        &self,
+        label: impl Into<String>,
+        direction: Direction,
+        kernel: &K,
+    ) -> Result<Vec<K::Local>> {
+        self.weighted(label.into(), direction, ActiveSet::All, kernel, false)
+    }
+
+    fn weighted<K: Kernel>(
+        &self,
+        label: String,
+        direction: Direction,
+        active: ActiveSet<'_>,
+        kernel: &K,
+        keeps: bool,
+    ) -> Result<Vec<K::Local>> {
         let (adjacency, column) = (self.adjacency(direction)?, self.column(direction)?);
         let source = self.pages_of_set(adjacency, active)?;
         let copies_max = *self.copies_max.lists[direction as usize]
             .get_or_init(|| copies::bytes_max::<ListCopies>(adjacency, column));
-        let visit = Visit { engine: self, adjacency, column: Some(column), source, copies_max };
-        self.on_workers(visit.step(label.into()), |reads| {
+        let all = Some(column);
+        let visit = Visit { engine: self, adjacency, column: all, source, copies_max, keeps };
+        self.on_workers(visit.step(label), |reads| {
             let mut lists = WeightedLists::new(column, active, kernel);
             flow::run(&visit, &mut lists, reads)?;
             kernel.end(&mut lists.local);
@@ -167,7 +197,8 @@ impl Engine {
         let source = self.named_pages(adjacency, tasks)?;
         let copies_max = *self.copies_max.pages[direction as usize]
             .get_or_init(|| copies::bytes_max::<PageCopies>(adjacency, column));
-        let visit = Visit { engine: self, adjacency, column: Some(column), source, copies_max };
+        let all = Some(column);
+        let visit = Visit { engine: self, adjacency, column: all, source, copies_max, keeps: true };
         self.on_workers(visit.step(label.into()), |reads| {
             let mut pages = WeightedPages::new(adjacency, column, kernel);
             flow::run(&visit, &mut pages, reads)?;
@@ -228,6 +259,9 @@ impl Visit<'_> {
     /// Full passes cache whole chunks spread evenly over the file, so that the next pass always has
     /// pages to read beside those in memory.
     fn is_kept(&self, place: u64) -> bool {
+        if !self.keeps {
+            return false;
+        }
         if !self.source.is_whole_pass() {
             return true;
         }
