@@ -8,6 +8,10 @@
 //! Personalised ([`PageRankConfig::personalize`]), "a random vertex" is one of the given vertices,
 //! and the surfer starts there. Vertices that cannot be reached from them have rank 0.
 //!
+//! By weight ([`PageRankConfig::weighted`]), the surfer follows an edge with a probability in
+//! proportion to its weight; repeated edges add up, and a vertex whose weights are all 0 is one
+//! without out-edges.
+//!
 //! [`Variant::Cave`] is the CAVE paper's Algorithm 4: no division by n, and the mass of vertices
 //! without out-edges is lost; every vertex starts with 1. Vertices without edges, for which the
 //! paper's code divides by 0, get 1 - damping.
@@ -19,7 +23,7 @@
 //! two integer additions, which may be grouped by pages in any way; only the vertex's own result is
 //! written. It needs in-lists: undirected graphs, and directed ones with in-edges. [`push`] is for
 //! the others: ranks are added to the targets in fixed point, because integer sums do not depend on
-//! the order.
+//! the order. [`weighted`] does both by weight.
 //!
 //! Ranks are the same to the last bit for any number of threads, strategy, depth, device, codec or
 //! order of the vertices.
@@ -29,23 +33,25 @@ mod fixed;
 mod pull;
 mod push;
 mod restart;
+mod weighted;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
     Direction, Engine, EngineConfig, Graph, HugeVec, MemoryPlan, Needs, Schedule, StateArray,
-    Strategy, VertexId, for_each_list, setters,
+    Strategy, VertexId, WeightColumn, for_each_list, for_each_weighted_list, setters,
 };
 
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
 use crate::ranks::Ranks;
-use crate::report::{AlgoError, Result, Run, pages};
+use crate::report::{AlgoError, Result, Run, check_weights, pages};
 pub(crate) use fixed::{WideSum, from_fixed, to_fixed};
 pub(crate) use pull::{Masses, PREFETCH_ENTRIES, gather, rank, share};
 use restart::Restart;
+use weighted::Weighted;
 
 const NAME: &str = "pagerank";
 
@@ -76,6 +82,8 @@ pub struct PageRankConfig {
     /// Vertices where the surfer starts and goes when it follows no edge; empty: all. Duplicates
     /// count once.
     pub personalize: Vec<VertexId>,
+    /// Whether an edge is followed in proportion to its weight.
+    pub weighted: bool,
     /// The definition.
     pub variant: Variant,
 }
@@ -87,6 +95,7 @@ impl Default for PageRankConfig {
             iterations: 10,
             tolerance: None,
             personalize: Vec::new(),
+            weighted: false,
             variant: Variant::Standard,
         }
     }
@@ -98,6 +107,7 @@ impl PageRankConfig {
         iterations: u32,
         tolerance: Option<f64>,
         personalize: Vec<VertexId>,
+        weighted: bool,
         variant: Variant,
     }
 
@@ -109,7 +119,7 @@ impl PageRankConfig {
         }
     }
 
-    fn check(&self) -> Result<()> {
+    fn check(&self, graph: &Graph) -> Result<()> {
         let bad = |parameter, given: f64, expected: &str| {
             Err(AlgoError::Parameter {
                 parameter,
@@ -124,8 +134,28 @@ impl PageRankConfig {
             Some(t) if !(t > 0.0 && t.is_finite()) => {
                 bad("--tolerance", t, "a positive number is needed, such as 1e-6")
             }
+            _ if self.weighted => self.check_weighted(graph),
             _ => Ok(()),
         }
+    }
+
+    fn check_weighted(&self, graph: &Graph) -> Result<()> {
+        if self.variant == Variant::Cave {
+            return Err(AlgoError::Parameter {
+                parameter: "--variant",
+                given: "cave".to_owned(),
+                expected: "the CAVE paper's variant has no weights, use the standard one"
+                    .to_owned(),
+            });
+        }
+        if !graph.is_weighted() {
+            return Err(AlgoError::Unsupported {
+                what: "--weighted",
+                needs: "a graph with weights",
+                remedy: "import it with --weights f32, f64, u32 or i64, or leave --weighted out",
+            });
+        }
+        check_weights(graph, "ranks by weight need weights that are not negative")
     }
 }
 
@@ -188,16 +218,33 @@ fn pulls(graph: &Graph) -> bool {
     !graph.is_directed() || graph.has_in_edges()
 }
 
+/// The lists that are pulled over.
+fn pull_direction(graph: &Graph) -> Direction {
+    if graph.is_directed() { Direction::In } else { Direction::Out }
+}
+
 /// Memory: 16 bytes a vertex; to pull over in-edges of a directed graph, 4 more for the
 /// out-degrees; 24 bytes a page for the sums of lists that span pages; if personalised, or if
-/// vertices are deleted, a bit a vertex.
-pub fn needs(graph: &Graph, _config: &EngineConfig, pagerank: &PageRankConfig) -> Needs {
+/// vertices are deleted, a bit a vertex. By weight 24 bytes a vertex, and the memory of visits with
+/// weights twice.
+///
+/// # Errors
+/// An index of weights that cannot be read.
+pub fn needs(graph: &Graph, config: &EngineConfig, pagerank: &PageRankConfig) -> Result<Needs> {
+    let restart = Restart::bytes_for(graph, pagerank);
+    if pagerank.weighted {
+        let state_bytes = weighted::bytes_for(graph, config)? + restart;
+        return Ok(Needs { what: NAME, state_bytes, scratch_bytes: 0 });
+    }
     let n = graph.vertices() as u64;
-    let direction = if graph.is_directed() { Direction::In } else { Direction::Out };
     let degrees = if graph.is_directed() && pulls(graph) { 4 * n } else { 0 };
-    let extra = pull::PIECE_BYTES * pages(graph, direction) + degrees;
-    let extra = extra + Restart::bytes_for(graph, pagerank);
-    Needs { what: NAME, state_bytes: 16 * n + extra, scratch_bytes: 0 }
+    let extra = pull::PIECE_BYTES * pages(graph, pull_direction(graph)) + degrees + restart;
+    Ok(Needs { what: NAME, state_bytes: 16 * n + extra, scratch_bytes: 0 })
+}
+
+/// Pages of weights are cached as pages of lists are.
+fn with_weights(config: EngineConfig, pagerank: &PageRankConfig) -> EngineConfig {
+    config.weighted(pagerank.weighted)
 }
 
 /// Where the state of a run lies.
@@ -206,10 +253,11 @@ enum Plan {
     InBands(Box<bands::BandPlan>),
 }
 
-/// In memory if it fits; else in bands.
+/// In memory if it fits; else in bands, but by weight refused.
 fn plan(graph: &Graph, config: &EngineConfig, pagerank: &PageRankConfig) -> Result<Plan> {
-    match Engine::plan(graph, config, &needs(graph, config, pagerank)) {
+    match Engine::plan(graph, config, &needs(graph, config, pagerank)?) {
         Ok(plan) => Ok(Plan::InMemory(Box::new(plan))),
+        Err(refused) if pagerank.weighted => Err(refused.into()),
         Err(refused) => {
             let plan = bands::choose(graph, config, pagerank, refused)?;
             Ok(Plan::InBands(Box::new(plan)))
@@ -223,46 +271,71 @@ pub fn estimate(
     config: &EngineConfig,
     pagerank: &PageRankConfig,
 ) -> Result<Estimate> {
-    pagerank.check()?;
+    pagerank.check(graph)?;
+    let config = &with_weights(config.clone(), pagerank);
     let plan = match plan(graph, config, pagerank)? {
         Plan::InMemory(plan) => *plan,
         Plan::InBands(plan) => return Ok(plan.estimate(graph)),
     };
-    let direction =
-        if graph.is_directed() && pulls(graph) { Direction::In } else { Direction::Out };
-    let pass = pages(graph, direction);
+    let direction = if pulls(graph) { pull_direction(graph) } else { Direction::Out };
+    let pass = pages_of(graph, direction, pagerank);
     let cached = kept(graph, &plan.1, pass);
+    // By weight, the weights of out-lists are added up before the first iteration.
+    let (first, repeated, before) = match (pagerank.weighted, direction) {
+        (false, _) => (0, 0.0, ""),
+        (true, Direction::Out) => (0, 1.0, " and one before them"),
+        (true, Direction::In) => {
+            (pages_of(graph, Direction::Out, pagerank), 0.0, " and one over out-lists")
+        }
+    };
     let iterations = f64::from(pagerank.iterations);
+    let visits = iterations + repeated;
     let (passes, because) = match config.strategy {
         Strategy::Auto => (
-            iterations - (iterations - 1.0).max(0.0) * cached,
-            format!("{iterations} passes, {:.1}% of the pages stay in memory", 100.0 * cached),
+            visits - (visits - 1.0).max(0.0) * cached,
+            format!(
+                "{iterations} passes{before}, {:.1}% of the pages stay in memory",
+                100.0 * cached
+            ),
         ),
-        _ => (iterations, format!("{iterations} passes")),
+        _ => (visits, format!("{iterations} passes{before}")),
     };
-    let reads = Reads::about(pass as f64 * passes).visiting(pass as f64 * iterations);
+    let (pass, first) = (pass as f64, first as f64);
+    let reads = Reads::about(first + pass * passes).visiting(first + pass * visits);
     Ok(Estimate::new(graph, plan, reads, because))
+}
+
+/// Pages of a pass over lists, and over their weights if they are read.
+fn pages_of(graph: &Graph, direction: Direction, pagerank: &PageRankConfig) -> u64 {
+    let column = graph.weights(direction).filter(|_| pagerank.weighted);
+    pages(graph, direction) + column.map_or(0, WeightColumn::pages)
 }
 
 /// Computes the ranks.
 ///
 /// # Errors
-/// A parameter out of range; any error of the engine.
+/// A parameter out of range; by weight, a graph without weights, with a negative one, or with sums
+/// of them that are too large or too small; any error of the engine.
 pub fn run(
     graph: &Arc<Graph>,
     config: EngineConfig,
     pagerank: &PageRankConfig,
 ) -> Result<PageRank> {
-    pagerank.check()?;
+    pagerank.check(graph)?;
+    let config = with_weights(config, pagerank);
     if let Plan::InBands(plan) = plan(graph, &config, pagerank)? {
         return bands::run(graph, config, pagerank, &plan);
     }
-    let needs = needs(graph, &config, pagerank);
+    let needs = needs(graph, &config, pagerank)?;
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
         let restart = Restart::new(graph, pagerank)?;
         let scale = pagerank.scale(graph.live_vertices());
-        if pulls(graph) {
+        if pagerank.weighted {
+            let mut weighted = Weighted::new(&engine, pagerank.damping, restart)?;
+            let (iterations, change) = iterate(pagerank, scale, |i| weighted.step(i))?;
+            finish(pagerank, weighted.ranks(), iterations, change, &engine)
+        } else if pulls(graph) {
             let mut pull = pull::Pull::new(&engine, pagerank.damping, restart)?;
             let (iterations, change) = iterate(pagerank, scale, |i| pull.step(i))?;
             let ranks = pull.ranks()?;
@@ -327,15 +400,15 @@ fn finish(
 // Verifier
 
 /// Iterates again serially by the definition, and asserts that every rank agrees to within one part
-/// in 10^9 (or 10^-15, if personalised), and that the ranks of the standard variant sum to 1 within
-/// 10^-9. Takes 32 bytes a vertex.
+/// in 10^9 (or 10^-15, if personalised or weighted), and that the ranks of the standard variant sum
+/// to 1 within 10^-9. Takes 32 bytes a vertex.
 pub fn verify(graph: &Graph, config: &PageRankConfig, pagerank: &PageRank) -> Result<()> {
     if graph.live_vertices() == 0 {
         return Ok(());
     }
     let ranks = ranks_by_definition(graph, config, pagerank.iterations)?;
-    // Far from the given vertices, fixed point has few digits for small ranks.
-    let floor = if config.personalize.is_empty() { 0.0 } else { 1e-15 };
+    // Far from the given vertices, and behind small weights, fixed point has few digits for ranks.
+    let floor = if config.personalize.is_empty() && !config.weighted { 0.0 } else { 1e-15 };
     let mut sum = 0.0;
     for (v, &expected) in ranks.iter().enumerate() {
         let found = pagerank.rank(VertexId::try_from(v).expect("vertex ids are u32"));
@@ -356,10 +429,7 @@ fn ranks_by_definition(
     iterations: u32,
 ) -> Result<Vec<f64>> {
     let n = graph.vertices();
-    let mut degrees = vec![0u64; n];
-    graph.degrees(Direction::Out, &mut |first, some| {
-        degrees[first as usize..first as usize + some.len()].copy_from_slice(some);
-    })?;
+    let totals = totals_by_definition(graph, config)?;
     let cave = config.variant == Variant::Cave;
     let mut restart = vec![if cave { 1.0 } else { 1.0 / graph.live_vertices() as f64 }; n];
     graph.deleted().iter().for_each(|&v| restart[v as usize] = 0.0);
@@ -371,20 +441,53 @@ fn ranks_by_definition(
     }
     let mut ranks = restart.clone();
     for _ in 0..iterations {
-        let dangling: f64 = (0..n).filter(|&v| degrees[v] == 0).map(|v| ranks[v]).sum();
+        let dangling: f64 = (0..n).filter(|&v| totals[v] == 0.0).map(|v| ranks[v]).sum();
         let dangling = if cave { 0.0 } else { dangling };
         let mass = 1.0 - config.damping + config.damping * dangling;
         let mut next: Vec<f64> = restart.iter().map(|part| mass * part).collect();
-        for_each_list(graph, Direction::Out, |list| {
-            let share =
-                config.damping * ranks[list.vertex as usize] / degrees[list.vertex as usize] as f64;
-            for &target in list.targets {
-                next[target as usize] += share;
+        for_each_edge(graph, config, |v, target, weight| {
+            if totals[v] > 0.0 {
+                next[target] += config.damping * ranks[v] / totals[v] * weight;
             }
         })?;
         ranks = next;
     }
     Ok(ranks)
+}
+
+/// The sum of the weights of each out-list, each 1 unless ranks are by weight.
+fn totals_by_definition(graph: &Graph, config: &PageRankConfig) -> Result<Vec<f64>> {
+    let mut totals = vec![0.0; graph.vertices()];
+    if config.weighted {
+        for_each_edge(graph, config, |v, _, weight| totals[v] += weight)?;
+        return Ok(totals);
+    }
+    graph.degrees(Direction::Out, &mut |first, degrees| {
+        let totals = totals[first as usize..].iter_mut();
+        totals.zip(degrees).for_each(|(total, &degree)| *total = degree as f64);
+    })?;
+    Ok(totals)
+}
+
+/// Calls `visit` with both ends of each entry, and its weight.
+fn for_each_edge(
+    graph: &Graph,
+    config: &PageRankConfig,
+    mut visit: impl FnMut(usize, usize, f64),
+) -> Result<()> {
+    if config.weighted {
+        return Ok(for_each_weighted_list(graph, Direction::Out, |list, weights| {
+            let weights = weights.expect("it was checked that the graph has weights");
+            for (i, &target) in list.targets.iter().enumerate() {
+                visit(list.vertex as usize, target as usize, weights.get(i).to_f64());
+            }
+        })?);
+    }
+    Ok(for_each_list(graph, Direction::Out, |list| {
+        for &target in list.targets {
+            visit(list.vertex as usize, target as usize, 1.0);
+        }
+    })?)
 }
 
 fn wrong(fault: String) -> AlgoError {

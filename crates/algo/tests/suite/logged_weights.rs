@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::plain::{Random, STRATEGIES};
 use crate::walk_by_weight::{Lists, stored, weight};
 use cenote_algo::msf;
+use cenote_algo::pagerank::{self, PageRankConfig};
 use cenote_algo::sssp::{self, SsspConfig};
 use cenote_algo::walk::{self, Starts, WalkConfig};
 use cenote_engine::{EngineConfig, for_each_weighted_list};
@@ -109,6 +110,9 @@ fn answers(graph: &Arc<Graph>, config: &EngineConfig) -> Vec<Vec<u64>> {
         let walks = walk::run(graph, config.clone(), &walks, None).unwrap();
         answers.push(vec![walks.steps, walks.dead_ends, walks.fingerprint]);
     }
+    let ranks = PageRankConfig::default().iterations(3).weighted(true);
+    let ranks = pagerank::run(graph, config.clone(), &ranks).unwrap();
+    answers.push(vertices().map(|v| ranks.rank(v).to_bits()).collect());
     if !graph.is_directed() {
         let forest = msf::run(graph, config.clone()).unwrap();
         let edge = |edge: msf::ForestEdge| {

@@ -19,6 +19,7 @@ mod mis;
 mod msf;
 mod orders;
 mod pagerank;
+mod pagerank_weighted;
 mod plain;
 mod ppr;
 mod scattered;

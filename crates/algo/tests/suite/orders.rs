@@ -280,6 +280,7 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
         Ok(edges.chain([found.components, total]).collect())
     }),
     ("pagerank", |case| pagerank_of(case, PageRankConfig::default())),
+    ("pagerank, weighted", |case| pagerank_of(case, PageRankConfig::default().weighted(true))),
     ("pagerank, personalised", |case| {
         let personalize = case.some(3);
         pagerank_of(case, PageRankConfig::default().iterations(4).personalize(personalize))

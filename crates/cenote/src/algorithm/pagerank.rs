@@ -53,6 +53,12 @@ impl Run<'_, PageRank> {
         self
     }
 
+    /// Whether an edge is followed in proportion to its weight.
+    pub fn weighted(mut self, weighted: bool) -> Self {
+        self.algorithm.config.weighted = weighted;
+        self
+    }
+
     /// The definition of PageRank [default: the standard one].
     pub fn variant(mut self, variant: Variant) -> Self {
         self.algorithm.config.variant = variant;

@@ -15,6 +15,7 @@ Examples:
   cenote run pagerank kron.cenote --iterations 20 --memory 256MiB
   cenote run pagerank debian.cenote --tolerance 1e-8 --out ranks.parquet
   cenote run pagerank debian.cenote --personalize bash zsh
+  cenote run pagerank roads.cenote --weighted
   cenote run pagerank kron.cenote --variant cave";
 
 pub const ESTIMATE_EXAMPLES: &str = "\
@@ -40,6 +41,12 @@ pub struct Params {
     /// Further such vertices, one id a line
     #[arg(long, value_name = "FILE")]
     personalize_file: Option<PathBuf>,
+    /// Follow an edge in proportion to its weight
+    ///
+    /// Repeated edges add up. A vertex whose weights are all 0 counts as one without out-edges. The
+    /// weights of a vertex add up to between 1e-270 and 1e270.
+    #[arg(long)]
+    weighted: bool,
     /// `cave`: as in the CAVE paper, without division by the number of vertices and without the
     /// mass of vertices that have no out-edges
     #[arg(long, value_name = "NAME", default_value = "standard",
@@ -62,6 +69,7 @@ impl super::Params for Params {
             VariantArg::Standard => Variant::Standard,
             VariantArg::Cave => Variant::Cave,
         });
+        run = run.weighted(self.weighted);
         if let Some(iterations) = self.iterations {
             run = run.iterations(iterations);
         }
