@@ -316,6 +316,7 @@ class Runs:
         damping: float = 0.85,
         personalize: VertexIds | None = None,
         personalize_file: PathLike | None = None,
+        weighted: bool = False,
         variant: Literal["standard", "cave"] = "standard",
         **options: Unpack[RunOptions],
     ) -> _results.PageRank:
@@ -326,8 +327,13 @@ class Runs:
             tolerance: stop when the ranks change by less, summed over all vertices.
             damping: probability to follow an edge.
             personalize, personalize_file: ids where the surfer starts and to which it returns.
+            weighted: follow an edge in proportion to its weight.
             variant: the definition; `"cave"` is that of the CAVE paper.
             options: see `RunOptions`.
+
+        Raises:
+            InvalidInput: weights that are negative, or whose sum is out of range.
+            Unsupported: `weighted` on a graph without weights.
 
         Example:
             >>> bool(abs(g.pagerank(tolerance=1e-6).ranks.sum() - 1) < 1e-6)
@@ -339,6 +345,7 @@ class Runs:
             damping=damping,
             personalize=personalize,
             personalize_file=personalize_file,
+            weighted=weighted,
             variant=variant,
         )
         return _results.PageRank(self._run("pagerank", options, **own))

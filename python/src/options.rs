@@ -338,6 +338,7 @@ impl Options for PageRank {
                 given_ids(name, value)?.iter().fold(run, |run, id| run.personalize(id))
             }
             "personalize_file" => run.personalize_file(value.extract::<std::path::PathBuf>()?),
+            "weighted" => run.weighted(value.extract()?),
             "variant" => run.variant(one_of(name, value, &variants)?),
             _ => return Ok(None),
         }))

@@ -80,6 +80,22 @@ def test_ranks_are_those_of_networkx(directed, random_graph):
     assert by_id(personal, personal.ranks) == pytest.approx(expected, abs=1e-9)
 
 
+def test_weighted_ranks_are_those_of_networkx(directed, undirected, random_graph, plain, packages):
+    for graph, oracle in [(directed, random_graph), (undirected, plain)]:
+        for starts in (None, [3, 10]):
+            result = graph.pagerank(weighted=True, tolerance=1e-12, personalize=starts)
+            expected = nx.pagerank(
+                oracle,
+                tol=1e-14,
+                max_iter=1000,
+                personalization=starts and dict.fromkeys(starts, 1),
+            )
+            assert by_id(result, result.ranks) == pytest.approx(expected, abs=1e-9)
+        assert graph.estimate("pagerank", weighted=True)["memory_bytes"] > 0
+    with cenote.open(packages) as graph, pytest.raises(cenote.Unsupported, match="with weights"):
+        graph.pagerank(weighted=True)
+
+
 def test_distances_are_those_of_networkx(directed, undirected, random_graph, plain):
     for graph, oracle, missing in [(directed, random_graph, 2**64 - 1), (undirected, plain, None)]:
         result = graph.sssp(3, parents=True, memory=MEMORY)

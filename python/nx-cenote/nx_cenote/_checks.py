@@ -190,7 +190,7 @@ def _unweighted(graph: Any, given: dict[str, Any]) -> str | None:
 
 
 def _weights(graph: Any, weight: Any) -> str | None:
-    """Why distances over the weights cannot be found."""
+    """Why the weights cannot be used."""
     if not isinstance(weight, str):
         return "weight is not the name of an attribute"
     if isinstance(graph, Graph):
@@ -355,15 +355,7 @@ def _pagerank(graph: Any, given: dict[str, Any]) -> str | None:
         values = {value for value in given["personalization"].values() if value != 0}
         if len(values) > 1 or not all(value > 0 for value in values):
             return "the values of personalization differ"
-    if given["weight"] is None:
-        return None
-    if isinstance(graph, Graph):
-        return "the graph has weights: pass weight=None" if graph.is_weighted else None
-    try:
-        is_weighted = weight_kind(graph, given["weight"]) is not None
-    except NotImplementedError as error:
-        return str(error)
-    return "edges have weights other than the integer 1: pass weight=None" if is_weighted else None
+    return None if given["weight"] is None else _weights(graph, given["weight"])
 
 
 CHECKS: dict[str, Callable[[Any, dict[str, Any]], str | None]] = {

@@ -80,7 +80,7 @@ FUNCTIONS = {
     "number_strongly_connected_components": "",
     "number_weakly_connected_components": "",
     "out_degree_centrality": "",
-    "pagerank": "Without weights, `nstart` and `dangling`; the nodes of `personalization` have "
+    "pagerank": WEIGHTS + "Without `nstart` and `dangling`; the nodes of `personalization` have "
     "equal values.",
     "periphery": "Without `e`, `usebounds` and `weight`.",
     "radius": "Without `e`, `usebounds` and `weight`.",

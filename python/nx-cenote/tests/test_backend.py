@@ -141,12 +141,14 @@ def test_a_stored_graph_falls_back_only_where_that_is_wished(tmp_path):
         with pytest.raises(NotImplementedError):
             nx.wiener_index(stored)
         with pytest.raises(NotImplementedError, match="pagerank"):
-            nx.pagerank(stored)
+            nx.pagerank(stored, weight="km")
         with pytest.raises(NotImplementedError):
             nx.ancestors(stored, 30)
         copy = _backend.convert_to_nx(stored)
         assert list(copy.edges(data="weight")) == edges
-        assert nx.pagerank(stored, weight=None) == pytest.approx(nx.pagerank(copy, weight=None))
+        for weight in (None, "weight"):
+            ours, theirs = nx.pagerank(stored, weight=weight), nx.pagerank(copy, weight=weight)
+            assert ours == pytest.approx(theirs)
         found = nx.single_source_dijkstra_path_length(stored, 7)
         assert found == nx.single_source_dijkstra_path_length(copy, 7)
         nx.config.fallback_to_nx = True

@@ -47,13 +47,18 @@ def pagerank(
         starts = [G.id_of(v) for v, value in personalization.items() if value != 0 and v in G]
         if not starts:
             raise ZeroDivisionError
-    answer = stored_of(G).pagerank(
-        iterations=int(max_iter),
-        tolerance=len(G) * tol,
-        damping=alpha,
-        personalize=starts,
-        **options(),
-    )
+    try:
+        answer = stored_of(G).pagerank(
+            iterations=int(max_iter),
+            tolerance=len(G) * tol,
+            damping=alpha,
+            personalize=starts,
+            weighted=weight is not None and G.is_weighted,
+            **options(),
+        )
+    except cenote.InvalidInput as error:
+        # Weights that are too large or too small.
+        raise NotImplementedError(f"pagerank: {error}") from error
     if not answer.summary["converged"]:
         raise nx.PowerIterationFailedConvergence(max_iter)
     return G.keyed(answer.ranks)
