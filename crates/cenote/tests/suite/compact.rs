@@ -270,7 +270,7 @@ fn compact_changed(seed: u64) {
     let kind = Kind::any(&mut random);
     let case = format!("seed {seed}: {kind:?}");
     // Some with lists of several pages.
-    let (vertices, edges) = if seed % 5 == 0 { (6000, 20_000) } else { (300, 2000) };
+    let (vertices, edges) = if seed.is_multiple_of(5) { (6000, 20_000) } else { (300, 2000) };
     let (vertices, edges) = (30 + random.below(vertices), 50 + random.below(edges));
     let mut oracle = Oracle::new(kind, vertices, edges, &mut random);
     let folder = tempfile::tempdir().unwrap();
