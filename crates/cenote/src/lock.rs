@@ -5,8 +5,8 @@
 //! ends when the file is closed, also by the death of its process, and leaves nothing on disk. A
 //! reader holds the byte of its epoch, shared; the writer holds a byte of its own, exclusively, and
 //! finds the oldest epoch in use by the readers' locks. The system does not report which process
-//! holds an OFD lock, but where it begins: the writer's begins so many bytes before its byte as its
-//! [`Process`] says.
+//! holds an OFD lock, but it reports the first byte that the lock covers. So the writer locks a
+//! range that ends with its byte, and whose length is the number of its [`Process`] and 1.
 //!
 //! - [`ReaderLock`]: an epoch that is read, [`WriterLock`]: the right to change the graph
 //! - [`ReplacerLock`]: the right to rename another file over it
@@ -144,10 +144,8 @@ impl WriterLock {
             Err(Errno::EAGAIN | Errno::EACCES) if !is_same(&file, path) => Ok(None),
             Err(Errno::EAGAIN | Errno::EACCES) => {
                 let holder = Process::of_writer(&file);
-                Err(Error::locked(
-                    path,
-                    format!("{holder} is changing the graph: wait until it ends"),
-                ))
+                let reason = format!("{holder} is changing the graph: wait until it ends");
+                Err(Error::locked(path, reason))
             }
             Err(refusal) => {
                 let context = format!(
@@ -207,9 +205,9 @@ impl ReplacerLock {
     }
 }
 
-/// A process as far as a lock tells it: its number in the lowest [`Process::PID_BITS`] bits, and a
-/// checksum of the machine and the container in which the number means it. Never 0, which is an
-/// unknown process.
+/// A process as one number. Its lowest [`Process::PID_BITS`] bits are the id of the process, which
+/// is not 0; the bits above are a checksum of the machine and the container that gave it this id.
+/// A lock with the number 0 is of a process that could not find out where it runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Process(i64);
 

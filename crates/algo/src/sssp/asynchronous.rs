@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_engine::{Bitmap, Direction, Engine, Kernel, Page, PageTask, Purpose, VertexId};
 
 use super::length::Lengths;
-use super::relax::for_each_sum_of_page;
+use super::relax::for_each_path;
 use crate::report::Result;
 use crate::worklist::{Slack, Worklist};
 
@@ -94,12 +94,8 @@ impl Kernel for Asynchronous<'_> {
             if self.distance(v) < before {
                 continue;
             }
-            let list = page.list_of(v).expect("active vertices were taken from this page");
-            let start = page.start((v - page.first_vertex()) as usize);
-            let entries = start..start + list.targets.len();
             let weights = purpose.weights.as_ref();
-            for_each_sum_of_page(self.lengths, before, entries, weights, |i, sum| {
-                let target = list.targets[i];
+            for_each_path((page, v), (self.lengths, before), weights, |target, sum| {
                 let cell = &self.distances[target as usize];
                 if sum > bound
                     || sum >= cell.load(Ordering::Relaxed)

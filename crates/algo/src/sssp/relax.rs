@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Direction, Engine, Frontier, FrontierPart, Kernel, List, VertexId, Weights,
+    ActiveSet, Bitmap, Direction, Engine, Frontier, FrontierPart, Kernel, List, Page, VertexId,
+    Weights,
 };
 
 use super::length::{Lengths, add_float, add_integer, for_each_sum};
@@ -52,25 +53,29 @@ pub trait Sums: Sync {
     );
 }
 
-/// Calls `each` with the position in the list and the sum of every entry of a list whose vertex is
-/// at `before`, given the list's entries of a page, and weights of those of a range.
+/// Calls `each` with the target and the length of every path over an entry of the list of `v`,
+/// which is at `before`, in a page. `weights` are those of a range of the page's entries.
+///
+/// # Panics
+/// If the page has no piece of the list.
 #[inline(always)]
-pub fn for_each_sum_of_page(
-    lengths: Lengths,
-    before: u64,
-    entries: Range<usize>,
+pub fn for_each_path(
+    (page, v): (&Page<'_>, VertexId),
+    (lengths, before): (Lengths, u64),
     weights: Option<&(Range<usize>, Weights<'_>)>,
-    mut each: impl FnMut(usize, u64),
+    mut each: impl FnMut(VertexId, u64),
 ) {
+    let targets = page.list_of(v).expect("the list is on the page").targets;
     if let Some((of, weights)) = weights {
-        let weights = weights.slice(entries.start - of.start..entries.end - of.start);
-        return for_each_sum(before, weights, each);
+        let start = page.start((v - page.first_vertex()) as usize) - of.start;
+        let weights = weights.slice(start..start + targets.len());
+        return for_each_sum(before, weights, |i, sum| each(targets[i], sum));
     }
     let sum = match lengths {
         Lengths::Floats => add_float(before, 1.0),
         Lengths::Integers => add_integer(before, 1),
     };
-    (0..entries.len()).for_each(|i| each(i, sum));
+    targets.iter().for_each(|&target| each(target, sum));
 }
 
 /// Computes sums for lists with or without weights.

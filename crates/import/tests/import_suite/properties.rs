@@ -160,8 +160,18 @@ fn the_file_depends_neither_on_threads_nor_on_memory_nor_on_order() {
 
 #[test]
 fn hubs_repeats_and_loops_survive_a_tight_budget() {
+    import_hubs(200_000);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_hubs_repeats_and_loops_survive_a_tight_budget() {
+    import_hubs(400_000);
+}
+
+fn import_hubs(edges: u64) {
     let folder = tempfile::tempdir().unwrap();
-    let edges = skewed(200_000);
+    let edges = skewed(edges);
     let pairs: Vec<u8> =
         edges.iter().flat_map(|&(s, t)| [s, t]).flat_map(u64::to_le_bytes).collect();
     let spec = file(&folder, "a.u64", &pairs);

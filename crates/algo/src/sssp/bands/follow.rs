@@ -8,7 +8,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use cenote_engine::{Adjacency, Kernel, Page, PageTask, Purpose, VertexId};
 
-use super::super::relax::{Sums, for_each_sum_of_page};
+use super::super::relax::{Sums, for_each_path};
 use super::relax::Relax;
 
 /// With more vertices to follow at a time, few of them are neighbours of each other.
@@ -31,8 +31,8 @@ pub(super) struct Local<'a> {
 }
 
 impl Follow<'_> {
-    /// The pages of active vertices nearer than `end`, ascending; `None` for too many vertices, and
-    /// for one whose list is not on one page.
+    /// The pages of active vertices nearer than `end`, ascending. `None` if these are more than
+    /// [`VERTICES_MAX`], or if the list of one of them spans pages.
     pub fn pages(&self) -> Option<Vec<PageTask>> {
         let (band, active) = (self.relax.band, self.relax.active);
         let mut pages: Vec<PageTask> = Vec::new();
@@ -77,24 +77,17 @@ impl<'a> Kernel for Follow<'a> {
         let (band, active) = (self.relax.band, self.relax.active);
         let Local { sent, waiting, far } = local;
         let whole = self.whole(purpose.task.page);
-        for v in active.iter_in(whole.clone()).filter(|&v| band.distance(v) < self.end) {
-            active.remove(v);
-            waiting.push(Reverse((0, v)));
-        }
+        let near = active.iter_in(whole.clone()).filter(|&v| band.distance(v) < self.end);
+        let near: Vec<_> = near.inspect(|&v| active.remove(v)).collect();
         // What another worker makes nearer is seen from here on, or active again.
         fence(Ordering::Acquire);
-        let taken: Vec<_> = waiting.drain().map(|Reverse((_, v))| v).collect();
-        waiting.extend(taken.into_iter().map(|v| Reverse((band.distance(v), v))));
+        waiting.extend(near.into_iter().map(|v| Reverse((band.distance(v), v))));
         while let Some(Reverse((before, v))) = waiting.pop() {
             if band.distance(v) < before {
                 continue;
             }
-            let list = page.list_of(v).expect("the whole list is on the page");
-            let start = page.start((v - page.first_vertex()) as usize);
-            let entries = start..start + list.targets.len();
             let (lengths, weights) = (self.relax.lengths, purpose.weights.as_ref());
-            for_each_sum_of_page(lengths, before, entries, weights, |i, sum| {
-                let target = list.targets[i];
+            for_each_path((page, v), (lengths, before), weights, |target, sum| {
                 if !band.has(target) {
                     return self.relax.path(sent, v, before, target, sum);
                 }

@@ -67,16 +67,24 @@ fn check_bfs_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
     assert!(is_empty(folder.path()));
 }
 
-/// The graphs without the longest path: each step of it leads to another band, and so takes several
-/// transfers.
-fn searched() -> impl Iterator<Item = &'static Plain> {
-    graphs().iter().filter(|graph| !graph.name.starts_with("long"))
+/// The graphs; only in `make soak` with the longest path, of which each step leads to another band
+/// and so takes several transfers.
+fn searched(longest: bool) -> impl Iterator<Item = &'static Plain> {
+    graphs().iter().filter(move |graph| longest || !graph.name.starts_with("long"))
 }
 
 #[test]
 fn levels_in_bands_are_those_in_memory() {
-    for graph in searched() {
+    for graph in searched(false) {
         check_bfs_budgets(graph.name, &graph.stored(), &[2]);
+    }
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_levels_in_bands_are_those_in_memory() {
+    for graph in searched(true) {
+        check_bfs_budgets(graph.name, &graph.stored(), &[1, 3]);
     }
 }
 
@@ -149,7 +157,7 @@ fn check_sssp_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
         SsspConfig::default().sources(vec![5]).targets(vec![7, 6]),
     ];
     // Each of some 100,000 steps takes its time.
-    let is_path = ["path", "scattered"].iter().any(|deep| case.starts_with(deep));
+    let is_path = ["path", "scattered", "long"].iter().any(|deep| case.starts_with(deep));
     let is_deep = is_path || case.starts_with("grid");
     for (i, search) in searches.iter().enumerate().filter(|(i, _)| !is_path || *i == 2) {
         let expected = sssp::run(graph, config(folder.path(), PLENTY, 2), search).unwrap();
@@ -168,8 +176,8 @@ fn check_sssp_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
     assert!(is_empty(folder.path()));
 }
 
-fn check_distances(kinds: impl Fn(usize) -> &'static [Option<WeightType>]) {
-    for (at, graph) in searched().enumerate() {
+fn check_distances(longest: bool, kinds: impl Fn(usize) -> &'static [Option<WeightType>]) {
+    for (at, graph) in searched(longest).enumerate() {
         for &kind in kinds(at) {
             let stored = orders::stored(graph, Order::Natural, Codec::Raw, kind);
             check_sssp_budgets(&format!("{}, {kind:?}", graph.name), &stored, &[2]);
@@ -179,13 +187,13 @@ fn check_distances(kinds: impl Fn(usize) -> &'static [Option<WeightType>]) {
 
 #[test]
 fn distances_in_bands_are_those_in_memory() {
-    check_distances(|at| if at % 2 == 0 { &[Some(WeightType::F32)] } else { &[None] });
+    check_distances(false, |at| if at % 2 == 0 { &[Some(WeightType::F32)] } else { &[None] });
 }
 
 #[test]
 #[ignore = "long: make soak"]
 fn longer_distances_in_bands_are_those_in_memory() {
-    check_distances(|_| &[None, Some(WeightType::F32)]);
+    check_distances(true, |_| &[None, Some(WeightType::F32)]);
 }
 
 fn check_distances_in_orders(orders: Orders) {
