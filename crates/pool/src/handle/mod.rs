@@ -231,6 +231,11 @@ impl Handle {
         // SAFETY: an empty frame is latched exclusively, and `enter` leaves it so.
         unsafe { self.pool.frames.bytes_mut(frame) }.copy_from_slice(bytes);
         self.pool.admit(frame, page, entrance);
+        if entrance == Entrance::Hot {
+            // It is pinned soon. A policy that reaches unused new pages first, as Sieve does, would
+            // evict it before that.
+            self.pool.frames.count_use(frame, self.uses_max);
+        }
         self.pool.frames.frame(frame).latch.unlock_exclusive();
         true
     }

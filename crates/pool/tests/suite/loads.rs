@@ -7,6 +7,7 @@ use crate::support::hooked::{Door, Hooked};
 use crate::support::{PAGE_BYTES, bump, config, sim, version_of};
 use cenote_device::backend::sim::{Effect, FaultPlan, When};
 use cenote_pool::load::Loader;
+use cenote_pool::policy::PolicyKind;
 use cenote_pool::{Pool, PoolError, Writer};
 
 const PAGES: u64 = 40;
@@ -52,6 +53,32 @@ fn neighbours_are_read_by_one_request() {
     loader.load(&handle, &[1, 2, 4, 5, 6, 20]).unwrap();
     assert_eq!(requests.load(Ordering::Relaxed), 3);
     assert!(handle.resident(3).is_none(), "it was not wanted");
+}
+
+/// Three windows fit: one that is used, one that is loaded meanwhile, and room.
+#[test]
+fn pages_that_are_loaded_ahead_are_there_when_they_are_pinned() {
+    const WINDOW: u64 = 8;
+    const WINDOWS: u64 = 20;
+    // So many pages were used before, some of them twice.
+    for used in 0..=3 * WINDOW {
+        let device = sim(WINDOW * (WINDOWS + 4), FaultPlan::none());
+        let config = config(3 * WINDOW as usize, Writer::Classical).policy(PolicyKind::Sieve);
+        let pool = Pool::new(device, config).unwrap();
+        let handle = pool.handle();
+        (0..used).chain(0..used / 2).for_each(|page| drop(handle.pin(page).unwrap()));
+        let mut loader = loader(&pool);
+        let window = |at: u64| WINDOW * (at + 3)..WINDOW * (at + 4);
+        let mut load = |at| loader.load(&handle, &window(at).collect::<Vec<_>>()).unwrap();
+        load(0);
+        for at in 0..WINDOWS {
+            load(at + 1);
+            for page in window(at) {
+                assert!(handle.resident(page).is_some(), "{used}: {page} of window {at}");
+                drop(handle.pin(page).unwrap());
+            }
+        }
+    }
 }
 
 /// After the loader has read page 5 from the device, another handle changes it, and it is written
