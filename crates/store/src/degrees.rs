@@ -162,6 +162,13 @@ impl<'a> DegreeReader<'a> {
         self.next_vertex += self.degrees.len() as u64;
         Ok(Some((first as VertexId, &self.degrees)))
     }
+
+    /// [`DegreeReader::next`] into a buffer of the caller's.
+    pub fn next_into(&mut self, degrees: &mut Vec<u64>) -> Result<Option<VertexId>> {
+        let first = self.next()?.map(|(first, _)| first);
+        std::mem::swap(degrees, &mut self.degrees);
+        Ok(first)
+    }
 }
 
 /// Decodes a verified page of degrees into `out`. It must start with vertex `first`, and hold at

@@ -14,6 +14,9 @@ const IN_FLIGHT_MAX: usize = 4;
 
 /// Destination of the pages of a section, in order.
 pub(crate) trait PageTarget {
+    /// Whether the content of pages is kept; if not, it need not be written.
+    const KEEPS: bool = true;
+
     /// Bytes of a page.
     fn page_bytes(&self) -> usize;
 

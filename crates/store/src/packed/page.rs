@@ -181,7 +181,7 @@ impl PackedPage {
         }
     }
 
-    fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.entries.clear();
         self.pieces.clear();
         self.lengths.clear();

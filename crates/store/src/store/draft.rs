@@ -335,6 +335,17 @@ impl<'t, 's> SectionEdit<'t, 's> {
         Ok(Self { draft, page, parts: Vec::new() })
     }
 
+    /// Goes on with a section that was stopped; to be called first.
+    pub fn go_on(&mut self, parts: Vec<Part>) {
+        debug_assert!(self.parts.is_empty(), "it begins with them");
+        self.parts = parts;
+    }
+
+    /// Leaves the section for later.
+    pub fn stop(self) -> Vec<Part> {
+        self.parts
+    }
+
     /// Goes on with pages of the section before, by their numbers within it.
     pub fn keep(&mut self, pages: Range<u64>) {
         match self.parts.last_mut() {

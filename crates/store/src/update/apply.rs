@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 
 use super::edits::{CHANGES_MAX, Changes, Edit, edits_of};
 use super::one_direction::Lists;
-use super::sections::{write_degrees, write_index};
+use super::page_index::write_index;
 use super::values::write_values;
 use super::vertices::{self, write_deleted};
 use super::watch::{UNWATCHED, Watch};
@@ -286,8 +286,9 @@ impl Update<'_, '_> {
         let both = [Out, In];
         let directions = if superblock.in_edges { &both[..] } else { &both[..1] };
         let mut is_changed = false;
+        let changes = &self.batch.changes;
         for &direction in directions {
-            let edits = edits_of(&self.batch.changes, direction, superblock.directed);
+            let edits = edits_of(changes, direction, superblock.directed, self.vertices.into());
             is_changed |= self.direction(direction, &edits, updated)?;
         }
         Ok(is_changed)
@@ -300,13 +301,13 @@ impl Update<'_, '_> {
         edits: &[Edit],
         updated: &mut Updated,
     ) -> Result<bool> {
-        use SectionKind::{InDegrees, InHubNeighbours, InIndex, InWeightIndex};
-        use SectionKind::{OutDegrees, OutHubNeighbours, OutIndex, OutWeightIndex};
+        use SectionKind::{InHubNeighbours, InIndex, InWeightIndex};
+        use SectionKind::{OutHubNeighbours, OutIndex, OutWeightIndex};
         let (graph, vertices) = (self.graph, self.vertices);
         let changes = Changes::of(self.batch, graph.superblock());
-        let (index, degrees, hubs, weight_index) = match direction {
-            Direction::Out => (OutIndex, OutDegrees, OutHubNeighbours, OutWeightIndex),
-            Direction::In => (InIndex, InDegrees, InHubNeighbours, InWeightIndex),
+        let (index, hubs, weight_index) = match direction {
+            Direction::Out => (OutIndex, OutHubNeighbours, OutWeightIndex),
+            Direction::In => (InIndex, InHubNeighbours, InWeightIndex),
         };
         let adjacency = graph.adjacency(direction).expect("the graph has this direction");
         let lists = Lists { graph, direction, adjacency, edits, changes, vertices };
@@ -325,7 +326,8 @@ impl Update<'_, '_> {
             return Ok(is_reweighed);
         }
         write_index(self.draft, graph, index, &rewritten.groups)?;
-        let longest = write_degrees(self.draft, graph, direction, degrees, &rewritten.degrees)?;
+        let degrees = rewritten.degrees.expect("there are groups");
+        let longest = degrees.finish(self.draft)?;
         // Hub neighbours can be rebuilt; until then they would describe the lists before.
         self.draft.remove(hubs);
         let superblock = self.draft.superblock();

@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use bytemuck::Zeroable;
+
 use super::answers::Record;
 use super::copies::Copies;
 use super::edited::EditedLists;
@@ -18,13 +20,13 @@ pub(super) const CHANGES_MAX: usize = 1 << 30;
 const SPREAD_EDITS: usize = 1 << 16;
 
 /// Buckets that edits are spread over, by owner, before each is sorted.
-const BUCKETS: u64 = 1 << 10;
+const BUCKETS: usize = 1 << 10;
 
-/// Most threads that sort.
+/// Most threads that spread and sort.
 const THREADS_MAX: usize = 16;
 
 /// One change as one list sees it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Zeroable)]
 pub(super) struct Edit {
     /// Whose list.
     pub owner: VertexId,
@@ -64,68 +66,115 @@ impl Edit {
     }
 }
 
-/// The edits of one direction's lists, ascending; of one entry in the order of the batch.
-pub(super) fn edits_of(changes: &[Change], direction: Direction, directed: bool) -> Vec<Edit> {
-    let each = |visit: &mut dyn FnMut(Edit)| {
-        for (at, &Change { op, source, target }) in (0..).zip(changes) {
-            let (owner, other) = match direction {
+/// The edits of one direction's lists, ascending; of one entry in the order of the batch. All ends
+/// are below `vertices`.
+pub(super) fn edits_of(
+    changes: &[Change],
+    direction: Direction,
+    directed: bool,
+    vertices: u64,
+) -> Vec<Edit> {
+    let part = Part { first: 0, changes, direction, directed };
+    if changes.len() < SPREAD_EDITS {
+        let mut edits = Vec::with_capacity(2 * changes.len());
+        part.for_each(|edit| edits.push(edit));
+        edits.sort_unstable();
+        return edits;
+    }
+    part.spread(vertices)
+}
+
+/// Changes of a batch, from the one with number `first` on.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    first: u32,
+    changes: &'a [Change],
+    direction: Direction,
+    directed: bool,
+}
+
+impl<'a> Part<'a> {
+    fn for_each(&self, mut visit: impl FnMut(Edit)) {
+        for (at, &Change { op, source, target }) in (self.first..).zip(self.changes) {
+            let (owner, other) = match self.direction {
                 Direction::Out => (source, target),
                 Direction::In => (target, source),
             };
             visit(Edit::new(owner, other, at, op));
-            if !directed && owner != other {
+            if !self.directed && owner != other {
                 visit(Edit::new(other, owner, at, op));
             }
         }
-    };
-    if changes.len() < SPREAD_EDITS {
-        let mut edits = Vec::with_capacity(2 * changes.len());
-        each(&mut |edit| edits.push(edit));
-        edits.sort_unstable();
-        return edits;
     }
-    // The cores' caches hold a bucket, but not all edits.
-    let ends = changes.iter().flat_map(|change| [change.source, change.target]);
-    let vertices = u64::from(ends.max().unwrap_or(0)) + 1;
-    let bucket = |edit: &Edit| (u64::from(edit.owner) * BUCKETS / vertices) as usize;
-    let mut next = vec![0usize; BUCKETS as usize + 1];
-    each(&mut |edit| next[bucket(&edit) + 1] += 1);
-    (1..next.len()).for_each(|i| next[i] += next[i - 1]);
-    let mut edits = vec![Edit::default(); next[BUCKETS as usize]];
-    each(&mut |edit| {
-        let place = &mut next[bucket(&edit)];
-        edits[*place] = edit;
-        *place += 1;
-    });
-    // Now each is the end of its bucket.
-    let (mut buckets, mut rest, mut done) = (Vec::with_capacity(next.len()), &mut edits[..], 0);
-    for end in next {
-        let (own, behind) = rest.split_at_mut(end.saturating_sub(done));
-        (rest, done) = (behind, done.max(end));
-        buckets.push(own);
+
+    /// One for each core.
+    fn split(self) -> impl Iterator<Item = Self> + Clone + 'a {
+        let changes = self.changes.len().div_ceil(cores());
+        let firsts = (self.first..).step_by(changes);
+        let parts = firsts.zip(self.changes.chunks(changes));
+        parts.map(move |(first, changes)| Self { first, changes, ..self })
     }
-    sort_each(buckets);
-    edits
+
+    /// Spreads edits over buckets by owner and sorts each: the cores' caches hold a bucket, but not
+    /// all edits.
+    fn spread(self, vertices: u64) -> Vec<Edit> {
+        let bucket = |edit: &Edit| (u64::from(edit.owner) * BUCKETS as u64 / vertices) as usize;
+        let parts = self.split();
+        let mut counts = vec![[0usize; BUCKETS]; parts.clone().count()];
+        let counted = parts.clone().zip(&mut counts).collect();
+        on_all_cores(counted, &|| (), &|(), (part, counts)| {
+            part.for_each(|edit| counts[bucket(&edit)] += 1);
+        });
+        // The threads that write to its pages first clear them, not this one.
+        let all = counts.iter().flatten().sum();
+        let mut edits: Vec<Edit> = bytemuck::zeroed_vec(all);
+        let mut places: Vec<_> = counts.iter().map(|_| Vec::with_capacity(BUCKETS)).collect();
+        let mut rest = &mut edits[..];
+        for bucket in 0..BUCKETS {
+            for (counts, places) in counts.iter().zip(&mut places) {
+                places.push(
+                    rest.split_off_mut(..counts[bucket]).expect("all were counted").iter_mut(),
+                );
+            }
+        }
+        on_all_cores(parts.zip(places).collect(), &|| (), &|(), (part, mut places)| {
+            part.for_each(|edit| *places[bucket(&edit)].next().expect("it was counted") = edit);
+        });
+        let mut rest = &mut edits[..];
+        let buckets = (0..BUCKETS).map(|bucket| {
+            let count = counts.iter().map(|counts| counts[bucket]).sum();
+            rest.split_off_mut(..count).expect("all were counted")
+        });
+        on_all_cores(buckets.collect(), &Sorter::default, &|sorter, bucket| sorter.sort(bucket));
+        edits
+    }
 }
 
-/// Sorts parts on all cores.
-fn sort_each(parts: Vec<&mut [Edit]>) {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-    let parts = Mutex::new(parts);
-    let sort = || {
-        // The lock ends before the part is sorted.
-        let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut sorter = Sorter::default();
-        while let Some(part) = next() {
-            sorter.sort(part);
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX)
+}
+
+/// Calls `work` with each item, on all cores, each thread with what `begin` makes for it.
+fn on_all_cores<T: Send, W>(
+    items: Vec<T>,
+    begin: &(impl Fn() -> W + Sync),
+    work: &(impl Fn(&mut W, T) + Sync),
+) {
+    let items = Mutex::new(items);
+    let run = || {
+        // The lock ends before the work begins.
+        let next = || items.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut worker = begin();
+        while let Some(item) = next() {
+            work(&mut worker, item);
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads {
+        for _ in 1..cores() {
             // Where no thread can be had the others do its work.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, sort);
+            let _ = std::thread::Builder::new().spawn_scoped(scope, run);
         }
-        sort();
+        run();
     });
 }
 
@@ -318,7 +367,7 @@ mod tests {
             change(Op::Delete, 1, 2),
             change(Op::Add, 1, 1),
         ];
-        let edits = edits_of(&changes, Direction::Out, true);
+        let edits = edits_of(&changes, Direction::Out, true, 10);
         let (mut answers, mut out) = ([Answer::Done; 6], EditedLists::default());
         let changes = Changes {
             weights: &[],
@@ -348,7 +397,7 @@ mod tests {
         // Of the deletions one has no weight, the other the one that the edge has.
         let weights = [5, 6, 7, 8, 0, 70, 90, 20];
         let weights = weights.map(|weight| (weight > 0).then_some(Weight::U32(weight)));
-        let edits = edits_of(&changes, Direction::Out, true);
+        let edits = edits_of(&changes, Direction::Out, true, 10);
         let (mut answers, mut out) = ([Answer::Done; 8], EditedLists::default());
         let changes = Changes {
             weights: &weights,
@@ -377,7 +426,7 @@ mod tests {
             let mut vertex = || (random(vertices) * random(vertices) / vertices) as VertexId;
             let changes: Vec<Change> =
                 (0..count).map(|i| change(ops[i % 3], vertex(), vertex())).collect();
-            let edits = edits_of(&changes, Direction::In, false);
+            let edits = edits_of(&changes, Direction::In, false, vertices);
             let mut expected = Vec::new();
             for (at, &Change { op, source, target }) in (0..).zip(&changes) {
                 expected.push(Edit::new(target, source, at, op));
@@ -396,7 +445,7 @@ mod tests {
     fn an_edge_without_direction_is_in_the_lists_of_both_ends_and_a_loop_in_one() {
         let changes = [change(Op::Add, 3, 1), change(Op::Add, 2, 2)];
         let pairs = |direction, directed| -> Vec<_> {
-            let edits = edits_of(&changes, direction, directed);
+            let edits = edits_of(&changes, direction, directed, 4);
             edits.iter().map(|edit| (edit.owner, edit.other)).collect()
         };
         assert_eq!(pairs(Direction::Out, false), [(1, 3), (2, 2), (3, 1)]);

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use cenote_device::Buffer;
 use cenote_pool::Handle;
 
 use super::Answer;
@@ -45,7 +44,7 @@ pub(super) struct GroupLists {
     /// The entries of lists that stay, but for their weights.
     reweighed: Vec<usize>,
     changed: EditedLists,
-    /// The lists that the edits change or make, and their lengths.
+    /// Of the lists that the edits change or make.
     degrees: Vec<(VertexId, u64)>,
     /// By how many entries the lists become longer.
     grown: i64,
@@ -143,11 +142,15 @@ impl GroupLists {
     }
 
     /// Adds what the edits did to that of the groups before.
-    pub fn add_to(&self, rewritten: &mut Rewritten, answers: &mut [Answer]) {
+    pub fn add_to(&self, rewritten: &mut Rewritten<'_>, answers: &mut [Answer]) {
         rewritten.stored = rewritten.stored.strict_add_signed(self.grown);
         rewritten.repeats += self.changed.repeats;
-        rewritten.degrees.extend_from_slice(&self.degrees);
         self.answers.copy_to(answers);
+    }
+
+    /// The lists that the edits change or make, ascending, and their lengths.
+    pub fn degrees(&self) -> &[(VertexId, u64)] {
+        &self.degrees
     }
 
     /// The weights of entries before and after the edits, where they differ.
@@ -198,11 +201,10 @@ impl GroupLists {
         page_bytes: usize,
         (before, free_space): (u64, u32),
     ) -> Result<Fill> {
-        let mut count = PageCount(Buffer::new(page_bytes)?, 0);
         let mut pages_with = |free_space| {
-            count.1 = 0;
+            let mut count = PageCount { page_bytes, pages: 0 };
             let fill = Fill { items_max: usize::MAX, free_space };
-            self.pack_into(packer, fill, &mut count).map(|_| (fill, count.1))
+            self.pack_into(packer, fill, &mut count).map(|_| (fill, count.pages))
         };
         let before = before.max(1);
         let (fill, with_space) = pages_with(free_space)?;
@@ -255,19 +257,24 @@ impl GroupLists {
 const ITEMS_MIN: usize = 64;
 
 /// Counts pages and keeps none of them.
-struct PageCount(Buffer, u64);
+struct PageCount {
+    page_bytes: usize,
+    pages: u64,
+}
 
 impl PageTarget for PageCount {
+    const KEEPS: bool = false;
+
     fn page_bytes(&self) -> usize {
-        self.0.len()
+        self.page_bytes
     }
 
     fn page(&mut self) -> &mut [u8] {
-        &mut self.0
+        unreachable!("no page is kept")
     }
 
     fn seal(&mut self, _: PageHeader) -> Result<()> {
-        self.1 += 1;
+        self.pages += 1;
         Ok(())
     }
 }

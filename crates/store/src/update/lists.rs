@@ -12,6 +12,7 @@ use cenote_pool::Handle;
 
 use super::Answer;
 use super::ahead::{Ahead, Group};
+use super::degrees::DegreeEdit;
 use super::group_lists::{GroupLists, PackedPages};
 use super::moved::NewPages;
 use super::one_direction::{Lists, Rewritten};
@@ -35,9 +36,9 @@ struct RewrittenGroup {
     packed: Option<(Vec<u64>, PackedPages)>,
 }
 
-impl Lists<'_> {
+impl<'g> Lists<'g> {
     /// Rewrites what changes and puts the section together.
-    pub fn rewrite(&self, draft: &mut Draft<'_>, answers: &mut [Answer]) -> Result<Rewritten> {
+    pub fn rewrite(&self, draft: &mut Draft<'_>, answers: &mut [Answer]) -> Result<Rewritten<'g>> {
         let groups = self.groups(PagesWithDelta::of(self.adjacency))?;
         let mut rewritten =
             Rewritten { stored: self.adjacency.stored_edges(), ..Rewritten::default() };
@@ -52,6 +53,9 @@ impl Lists<'_> {
         let pages = groups.iter().map(|group| group.pages.end - group.pages.start).sum();
         draft.expect_pages(pages);
         let threads = draft.threads_for(pages);
+        if !groups.is_empty() {
+            rewritten.degrees = Some(DegreeEdit::begin(self.graph, self.direction)?);
+        }
         let mut new_pages = draft.is_beside().then(NewPages::default);
         let mut section = SectionEdit::new(draft)?;
         let mut kept_to = 0;
@@ -72,6 +76,9 @@ impl Lists<'_> {
                     new_pages.push(pages.clone(), words.clone(), lists.page_parts(&words));
                 }
                 rewritten.groups.push((pages.clone(), words));
+            }
+            if let Some(degrees) = &mut rewritten.degrees {
+                degrees.set(section.draft(), lists.degrees())?;
             }
             section.draft().advance(pages.end - pages.start)?;
             let Some(column) = &mut column else { return Ok(()) };

@@ -16,7 +16,7 @@
 //! - `in_order`: work on groups of pages on several threads
 //! - `place`: finds the places of the changes of a batch, for a run
 //! - `spill`: writes the changes of the log, or of a batch, as a delta run
-//! - `sections`: the page index and the lengths of lists
+//! - `page_index`: the page index; `degrees`: the lengths of lists
 //! - `moved`: where lists lie that were packed anew; `rebase`: brings changes to them that were
 //!   committed meanwhile
 //! - `watch`: progress and cancellation
@@ -27,6 +27,7 @@ mod ahead;
 mod answers;
 mod apply;
 mod copies;
+mod degrees;
 mod edited;
 mod edits;
 mod group_lists;
@@ -34,9 +35,9 @@ mod in_order;
 mod lists;
 pub(crate) mod moved;
 mod one_direction;
+mod page_index;
 mod place;
 pub(crate) mod rebase;
-mod sections;
 mod spill;
 mod values;
 mod vertices;

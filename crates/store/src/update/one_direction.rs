@@ -2,20 +2,20 @@
 
 use std::ops::Range;
 
+use super::degrees::DegreeEdit;
 use super::edits::{Changes, Edit};
 use super::weights::EditedColumn;
 use crate::graph::Graph;
 use crate::{Adjacency, Direction, VertexId};
 
 /// What happened to the lists of one direction.
-#[derive(Debug, Default)]
-pub(super) struct Rewritten {
+#[derive(Default)]
+pub(super) struct Rewritten<'g> {
     /// The pages that were packed anew, ascending, by their numbers before, and the index words of
     /// those that take their place.
     pub groups: Vec<(Range<u64>, Vec<u64>)>,
-    /// The vertices whose lists the batch changes or makes, ascending, and the lengths of the
-    /// lists.
-    pub degrees: Vec<(VertexId, u64)>,
+    /// The lengths of the lists, to be finished if any page was packed anew.
+    pub degrees: Option<DegreeEdit<'g>>,
     /// Entries of all lists.
     pub stored: u64,
     /// By how many the edges that repeat another have become more.

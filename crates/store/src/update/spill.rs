@@ -144,7 +144,7 @@ fn place(
     answers: &mut [Answer],
 ) -> Result<Option<Placed>> {
     let superblock = graph.superblock();
-    let edits = edits_of(&batch.changes, direction, superblock.directed);
+    let edits = edits_of(&batch.changes, direction, superblock.directed, vertices.into());
     let changes = Changes::of(batch, superblock);
     let adjacency = graph.adjacency(direction).expect("the graph has this direction");
     Lists { graph, direction, adjacency, edits: &edits, changes, vertices }.place(draft, answers)

@@ -215,26 +215,31 @@ impl Packer {
 
     /// Writes where the last list of a raw page starts.
     #[inline]
-    fn write_start(&mut self, sink: &mut impl PageTarget) {
+    fn write_start<T: PageTarget>(&mut self, sink: &mut T) {
+        if !T::KEEPS {
+            return;
+        }
         let at = self.page_bytes - 2 * usize::from(self.header.lists);
         let start = self.entries() as u16;
         sink.page()[at..at + 2].copy_from_slice(&start.to_le_bytes());
     }
 
     #[inline]
-    pub fn extend(&mut self, targets: &[u32], sink: &mut impl PageTarget) -> Result<()> {
-        self.check_targets(targets);
+    pub fn extend<T: PageTarget>(&mut self, targets: &[u32], sink: &mut T) -> Result<()> {
+        if T::KEEPS {
+            self.check_targets(targets);
+        }
         match self.page {
             Filling::Raw(entries) => self.extend_raw(targets, entries, sink),
             Filling::Packed(_) => self.extend_packed(targets, sink),
         }
     }
 
-    fn extend_raw(
+    fn extend_raw<T: PageTarget>(
         &mut self,
         targets: &[u32],
         mut entries: usize,
-        sink: &mut impl PageTarget,
+        sink: &mut T,
     ) -> Result<()> {
         let mut rest = targets;
         while !rest.is_empty() {
@@ -246,8 +251,10 @@ impl Packer {
                 room = (self.free(entries) / 4).min(self.allowed(entries));
             }
             let (now, later) = rest.split_at(room.min(rest.len()));
-            let at = HEADER_BYTES + entries * 4;
-            sink.page()[at..at + now.len() * 4].copy_from_slice(bytemuck::cast_slice(now));
+            if T::KEEPS {
+                let at = HEADER_BYTES + entries * 4;
+                sink.page()[at..at + now.len() * 4].copy_from_slice(bytemuck::cast_slice(now));
+            }
             entries += now.len();
             self.page = Filling::Raw(entries);
             self.open.as_mut().expect("checked above").done += now.len() as u64;
@@ -361,7 +368,7 @@ impl Packer {
         }
     }
 
-    fn close_page(&mut self, sink: &mut impl PageTarget) -> Result<()> {
+    fn close_page<T: PageTarget>(&mut self, sink: &mut T) -> Result<()> {
         let continues = self.header.head_skip > 0;
         let entries = self.entries();
         self.index.push(index::word(self.starts_from, continues, entries));
@@ -371,7 +378,10 @@ impl Packer {
             Filling::Raw(entries) => *entries = 0,
             Filling::Packed(filling) => {
                 header.codec = Codec::Packed as u8;
-                filling.page.write(sink.page());
+                match T::KEEPS {
+                    true => filling.page.write(sink.page()),
+                    false => filling.page.clear(),
+                }
             }
         }
         sink.seal(header)
