@@ -555,7 +555,7 @@ impl Update {
         }
         let mut answers = answers.into_iter();
         report.answers.reserve_exact(changes);
-        for ((op, _), known) in self.changes.iter().zip(known) {
+        for (&op, known) in self.changes.ops().iter().zip(known) {
             let answer = known.or_else(|| answers.next().map(ChangeAnswer::from));
             report.push(op, answer.expect("the store answers each change"));
         }

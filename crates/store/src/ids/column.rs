@@ -42,6 +42,7 @@ impl IdColumn {
     ///
     /// # Panics
     /// If it is of the other kind.
+    #[inline]
     pub fn push(&mut self, id: IdRef<'_>) {
         match (self, id) {
             (Self::Integers(integers), IdRef::Integer(integer)) => integers.push(integer),

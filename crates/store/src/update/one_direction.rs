@@ -6,7 +6,7 @@ use super::degrees::DegreeEdit;
 use super::edits::{Changes, Edit};
 use super::weights::EditedColumn;
 use crate::graph::Graph;
-use crate::{Adjacency, Direction, VertexId};
+use crate::{Adjacency, Direction};
 
 /// What happened to the lists of one direction.
 #[derive(Default)]

@@ -389,21 +389,24 @@ impl Packer {
 
     #[inline]
     pub fn end(&mut self) {
-        let open = self.open.take().expect("a list is open");
-        assert_eq!(open.done, open.degree, "the list is shorter than was announced");
+        // Field by field: to move all at once stalls on the stores of single fields just before.
+        let &OpenList { degree, done, .. } = self.open.as_ref().expect("a list is open");
+        self.open = None;
+        assert_eq!(done, degree, "the list is shorter than was announced");
         let vertex = self.next_vertex;
         if let Some(degrees) = &mut self.degrees {
-            degrees.push(vertex, open.degree);
+            degrees.push(vertex, degree);
         }
-        self.totals.stored += open.degree;
-        if open.degree > self.totals.degree_max {
-            self.totals.degree_max = open.degree;
+        self.totals.stored += degree;
+        if degree > self.totals.degree_max {
+            self.totals.degree_max = degree;
             self.totals.degree_max_vertex = vertex;
         }
         self.next_vertex += 1;
     }
 
     /// Ends a part of a list that goes on in other pages.
+    #[inline]
     pub fn end_piece(&mut self) {
         let open = self.open.as_ref().expect("a list is open");
         assert_eq!(open.done, open.end, "the part is shorter than was announced");
