@@ -149,14 +149,14 @@ pub struct WriteLimits {
 }
 
 impl Default for WriteLimits {
-    /// 64 MiB and 262,144 changes, synced, and runs of 4% of the lists, of 25% during a series of
+    /// 64 MiB and 262,144 changes, synced, and runs of 4% of the lists, of 50% during a series of
     /// large batches; as many threads as there are cores, but at most 4.
     fn default() -> Self {
         Self {
             bytes: 64 << 20,
             changes: 1 << 18,
             run_percent: 4,
-            bulk_run_percent: 25,
+            bulk_run_percent: 50,
             beside_percent: 0,
             run_bytes: 16 << 20,
             page_bytes: 0,
