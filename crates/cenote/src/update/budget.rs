@@ -70,7 +70,14 @@ impl Update {
         let own = store.memory_bytes()?.saturating_sub(kept);
         let kept = kept.max(self.kept_max(self.memory_bytes));
         self.held_bytes = own + kept + pages + list + beside;
+        self.free_log_bytes = store.free_log_bytes()?;
         Ok(())
+    }
+
+    /// Bytes that are held during a commit of so many changes, besides these.
+    pub(super) fn held_during(&self, changes: usize) -> u64 {
+        let is_large = changes > WriteLimits::LOGGED_MAX;
+        self.held_bytes - if is_large { self.free_log_bytes } else { 0 }
     }
 
     /// Bytes that are held with so much memory, besides what is needed with any.
@@ -122,7 +129,11 @@ impl Update {
             given: self.memory_bytes,
             needed,
             suggested: needed.div_ceil(1 << 20),
-            breakdown: format!("{} of the graph, {} of {of_what}", size(held), size(changes)),
+            breakdown: format!(
+                "{} of the graph, {} of {of_what}",
+                size(self.held_during(self.len())),
+                size(changes)
+            ),
         }
     }
 
@@ -138,7 +149,7 @@ impl Update {
             return self.failed(error);
         };
         let edge_bytes = edges.saturating_mul(self.deleted_edge_bytes());
-        let held = self.held_bytes;
+        let held = self.held_during(self.len());
         let used = held.saturating_add(changes).saturating_add(edge_bytes);
         // More memory is half for what grows with it.
         let missing = used.saturating_sub(self.memory_bytes);

@@ -153,6 +153,7 @@ impl UpdateOptions {
             page_bytes: superblock.page_bytes,
             memory_bytes,
             held_bytes: 0,
+            free_log_bytes: 0,
             beside_bytes: 0,
             may_be_beside,
             beside: None,
@@ -271,6 +272,8 @@ pub struct Update {
     /// Memory of the device, of the graph's indexes and ids, and what is reserved for changes of
     /// the log and for pages and delta runs that are kept.
     held_bytes: u64,
+    /// Of these, what is free during a large commit, which does not go to the log.
+    free_log_bytes: u64,
     device: Arc<dyn Device>,
     store: Arc<Store>,
     lock: Arc<WriterLock>,
@@ -480,7 +483,7 @@ impl Update {
     /// Whether the memory holds one more change, of these ids. New vertices are counted when a
     /// commit finds them: see [`Update::commit_what_fits`].
     pub fn has_room(&self, pair: [IdRef<'_>; 2]) -> bool {
-        self.held_bytes.saturating_add(self.changes.bytes_with(text_bytes(pair)))
+        self.held_during(self.len() + 1).saturating_add(self.changes.bytes_with(text_bytes(pair)))
             <= self.memory_bytes
     }
 
@@ -531,7 +534,7 @@ impl Update {
     fn commit_some(&mut self, is_whole: bool) -> Result<UpdateReport> {
         self.begin()?;
         let file = self.path.display().to_string();
-        let room = self.memory_bytes.saturating_sub(self.held_bytes);
+        let room = self.memory_bytes.saturating_sub(self.held_during(self.len()));
         let has_room = |changes, new_ids| self.changes.bytes_of(changes, new_ids) <= room;
         let mapped = map::map(&self.changes, &self.store, &file, has_room)?;
         let Mapped { mut batch, changes, answers: known } = mapped;

@@ -2,7 +2,7 @@
 
 use std::sync::MutexGuard;
 
-use super::{BATCH_CHANGES_MAX, Live, NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, Store};
+use super::{Live, NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, Store, WriteLimits};
 use crate::Direction;
 use crate::error::Result;
 use crate::graph::Graph;
@@ -65,7 +65,7 @@ impl Store {
     pub(super) fn has_room_for_run(&self, live: &Live, batch: &Batch, changes: usize) -> bool {
         let (pending, graph) = (live.pending(), live.base_graph());
         let changes = (pending.edges.len() + changes) as u64;
-        let percent = match batch.changes.len() > BATCH_CHANGES_MAX {
+        let percent = match batch.changes.len() > WriteLimits::LOGGED_MAX {
             true => self.limits.bulk_run_percent,
             false => self.limits.beside_percent,
         };

@@ -13,8 +13,7 @@ use cenote_pool::Handle;
 use super::delta_runs::is_for_commit;
 use super::places::{Finder, Nets, Place};
 use super::{
-    BATCH_CHANGES_MAX, NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, READ_DEPTH, Store, WINDOW_PAGES,
-    WINDOWS, WriteLimits,
+    NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, READ_DEPTH, Store, WINDOW_PAGES, WINDOWS, WriteLimits,
 };
 use crate::degrees::longer;
 use crate::error::Result;
@@ -181,7 +180,7 @@ impl Live {
         let blocks = LogArea::blocks_for(self.queued_bytes + bytes);
         // A graph without vertices has no page to read new lists with.
         self.base().graph.vertices() > 0
-            && batch.changes.len() <= BATCH_CHANGES_MAX
+            && batch.changes.len() <= WriteLimits::LOGGED_MAX
             && self.next.block + blocks <= area.blocks()
             && self.pending.logged_changes + batch.changes.len() <= limits.changes
             && self.new_vertices() + batch.new_ids.len() <= NEW_VERTICES_MAX
@@ -403,7 +402,7 @@ impl Store {
         let (mut log_bytes, mut pages_written) = (0, 0);
         if self.log_area().is_none() {
             let is_commit = |change: &Change| change.op.is_commit();
-            let is_large = batch.changes.len() > BATCH_CHANGES_MAX;
+            let is_large = batch.changes.len() > WriteLimits::LOGGED_MAX;
             let is_for_lists = is_large || batch.changes.iter().any(is_commit);
             if self.limits.bytes == 0 || is_for_lists {
                 return self.make_commit(live, batch, watch);
@@ -428,7 +427,7 @@ impl Store {
                 }
             }
             // A run of the log alone, after which it has room for the batch.
-            let is_small = !is_for_commit && batch.changes.len() <= BATCH_CHANGES_MAX;
+            let is_small = !is_for_commit && batch.changes.len() <= WriteLimits::LOGGED_MAX;
             if spilled == 0 && is_small && self.has_room_for_run(&ready, batch, 0) {
                 if let Some(run) = self.spill(ready)? {
                     spilled = run.changes;

@@ -78,10 +78,6 @@ const LOAD_BYTES_MAX: usize = 256 << 10;
 /// Bytes of zeros that are written at once.
 const ZEROS_BYTES: u64 = 1 << 20;
 
-/// Most changes of a batch that goes to the log. For more a pass over their lists is faster than to
-/// look up the place of each.
-const BATCH_CHANGES_MAX: usize = 1 << 14;
-
 /// Most vertices that are new in runs and log: their lists share the last page.
 const NEW_VERTICES_MAX: usize = u16::MAX as usize;
 
@@ -177,6 +173,10 @@ impl WriteLimits {
     /// Bytes of a writer's memory for a change of the log: as it is pending, as it is durable, and
     /// the numbers of its lists.
     pub const CHANGE_BYTES: usize = 250;
+
+    /// Most changes of a batch that goes to the log. For more a pass over their lists is faster than
+    /// to look up the place of each.
+    pub const LOGGED_MAX: usize = 1 << 14;
 
     /// Bytes of memory for pages, of so many bytes, and delta runs that are kept, once the graph is
     /// large: [`Store::kept_bytes`] are fewer before, but for a few pages of each run.
@@ -320,6 +320,22 @@ impl Store {
         let graph = self.base_graph(&mut lock(&self.live))?;
         let pages = self.frames(graph.superblock()) * Pool::frame_bytes(graph.page_bytes());
         Ok(pages + graph.run_bytes() as u64)
+    }
+
+    /// Bytes of [`Store::memory_bytes`] that stay free during a commit of more than
+    /// [`WriteLimits::LOGGED_MAX`] changes, since none of them goes to the log.
+    ///
+    /// # Errors
+    /// As [`Store::memory_bytes`].
+    pub fn free_log_bytes(&self) -> Result<u64> {
+        let mut live = lock(&self.live);
+        if !self.base_graph(&mut live)?.superblock().logs_edges() {
+            return Ok(0);
+        }
+        // A commit may have fewer changes than were wanted, and go to the log after all.
+        let changes = live.pending().logged_changes + WriteLimits::LOGGED_MAX;
+        let used = WriteLimits { changes, ..self.limits };
+        Ok(live.memory_bytes(&self.limits).saturating_sub(live.memory_bytes(&used)) as u64)
     }
 
     /// Number of changes in the log, which the lists do not have yet.

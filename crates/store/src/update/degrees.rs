@@ -23,8 +23,10 @@ pub(super) struct DegreeEdit<'g> {
     longest: (u64, VertexId),
     /// What is left of the section; none if it is not there, or was made for an earlier epoch.
     reader: Option<DegreeReader<'g>>,
+    /// The lists that the section has: those without the new ones of delta runs and of the batch.
+    listed: u64,
     page: OldPage,
-    /// The lengths of new lists, and those of all that change where there is no section.
+    /// The lengths of the new lists, and those of all that change where there is no section.
     later: Vec<(VertexId, u64)>,
     held: Vec<Next>,
     /// New ones among them.
@@ -73,7 +75,9 @@ impl<'g> DegreeEdit<'g> {
             Direction::Out => SectionKind::OutDegrees,
             Direction::In => SectionKind::InDegrees,
         };
-        let section = graph.superblock().fresh(kind);
+        // That of the lists without delta runs.
+        let section = graph.committed().fresh(kind);
+        let listed = section.map_or(0, |_| graph.committed().listed_vertices);
         let reader = section.map(|section| DegreeReader::new(&graph.pages, *section, Ahead::FAR));
         Ok(Self {
             graph,
@@ -81,6 +85,7 @@ impl<'g> DegreeEdit<'g> {
             kind,
             longest: (0, 0),
             reader: reader.transpose()?,
+            listed,
             page: OldPage::default(),
             later: Vec::new(),
             held: Vec::new(),
@@ -89,37 +94,44 @@ impl<'g> DegreeEdit<'g> {
         })
     }
 
+    /// Whether it needs the lengths of all lists with changes of delta runs, too.
+    pub fn goes_on(&self) -> bool {
+        self.reader.is_some()
+    }
+
     /// Sets the lengths of some lists, which ascend from call to call.
-    pub fn set(&mut self, draft: &mut Draft<'_>, changed: &[(VertexId, u64)]) -> Result<()> {
-        let base = match self.reader {
-            Some(_) => self.graph.vertices() as u64,
-            None => 0,
-        };
-        let old = changed.partition_point(|(vertex, _)| u64::from(*vertex) < base);
-        let (old, later) = changed.split_at(old);
-        for &(vertex, degree) in old {
+    pub fn set(
+        &mut self,
+        draft: &mut Draft<'_>,
+        changed: impl Iterator<Item = (VertexId, u64)>,
+    ) -> Result<()> {
+        for (vertex, degree) in changed {
+            if u64::from(vertex) >= self.listed {
+                self.later.push((vertex, degree));
+                continue;
+            }
             while u64::from(vertex) >= self.page.end() {
                 self.next_page()?;
             }
-            self.page.degrees[(vertex - self.page.first) as usize] = degree;
-            self.page.is_changed = true;
+            let place = &mut self.page.degrees[(vertex - self.page.first) as usize];
+            self.page.is_changed |= std::mem::replace(place, degree) != degree;
         }
-        self.later.extend_from_slice(later);
         if self.held_new >= HELD_MAX { self.write(draft) } else { Ok(()) }
     }
 
     /// Writes what is left. Returns the longest list and its vertex.
     pub fn finish(mut self, draft: &mut Draft<'_>) -> Result<(u64, VertexId)> {
-        let base = self.graph.vertices() as u64;
         let later = std::mem::take(&mut self.later);
-        let new = later.partition_point(|(vertex, _)| u64::from(*vertex) < base);
-        let (changed, new) = later.split_at(new);
-        let mut last = if self.reader.is_some() {
-            self.last_page(!new.is_empty())?
+        let (mut last, base, new) = if self.goes_on() {
+            (self.last_page(!later.is_empty())?, self.listed, &later[..])
         } else {
-            self.write_all(draft, changed)?
+            let base = self.graph.vertices() as u64;
+            let (changed, new) =
+                later.split_at(later.partition_point(|(vertex, _)| u64::from(*vertex) < base));
+            (self.write_all(draft, changed)?, base, new)
         };
-        for &(vertex, degree) in new {
+        for (expected, &(vertex, degree)) in (base..).zip(new) {
+            assert_eq!(u64::from(vertex), expected, "each new list has its length");
             self.longest = longer(self.longest, (degree, vertex));
             last.push(vertex, degree);
         }
@@ -134,8 +146,8 @@ impl<'g> DegreeEdit<'g> {
     /// Goes through the rest of the section. Returns pages for new lists: they go on with the last
     /// one, if there are any.
     fn last_page(&mut self, has_new: bool) -> Result<DegreePages> {
-        let (base, page_bytes) = (self.graph.vertices() as u64, self.graph.page_bytes());
-        while self.page.end() < base {
+        let page_bytes = self.graph.page_bytes();
+        while self.page.end() < self.listed {
             self.next_page()?;
         }
         let last = if has_new && self.page.next > 0 {
@@ -143,7 +155,7 @@ impl<'g> DegreeEdit<'g> {
             self.page.encode(page_bytes)
         } else {
             self.close();
-            DegreePages::starting_at(base as VertexId, page_bytes)
+            DegreePages::starting_at(self.listed as VertexId, page_bytes)
         };
         let rest = self.reader.as_mut().expect("there is a section").next()?;
         assert!(rest.is_none(), "no length is of a list that is not there");

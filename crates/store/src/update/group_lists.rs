@@ -44,8 +44,6 @@ pub(super) struct GroupLists {
     /// The entries of lists that stay, but for their weights.
     reweighed: Vec<usize>,
     changed: EditedLists,
-    /// Of the lists that the edits change or make.
-    degrees: Vec<(VertexId, u64)>,
     /// By how many entries the lists become longer.
     grown: i64,
     answers: Answers,
@@ -53,12 +51,17 @@ pub(super) struct GroupLists {
 
 impl GroupLists {
     /// Reads the lists of some pages.
-    pub fn read(lists: &Lists<'_>, handle: &Handle, pages: Range<u64>) -> Result<Self> {
-        let (mut own, mut decoded) = (Self::default(), Decoded::new());
+    pub fn read(
+        lists: &Lists<'_>,
+        handle: &Handle,
+        pages: Range<u64>,
+        decoded: &mut Decoded,
+    ) -> Result<Self> {
+        let mut own = Self::default();
         let column = lists.graph.load_weights(lists.direction)?;
         for number in pages {
             let before = own.entries.len();
-            own.read_page(lists, handle, number, &mut decoded)?;
+            own.read_page(lists, handle, number, decoded)?;
             if let Some(column) = column {
                 let column = ColumnOf { graph: lists.graph, adjacency: lists.adjacency, column };
                 column.read(handle, number, own.entries.len() - before, &mut own.weights)?;
@@ -107,7 +110,7 @@ impl GroupLists {
         let base = lists.base();
         let mut edits = &lists.edits[group.edits.clone()];
         let mut is_changed = false;
-        let Self { pieces, entries, weights, reweighed, changed, degrees, grown, answers } = self;
+        let Self { pieces, entries, weights, reweighed, changed, grown, answers } = self;
         for piece in pieces {
             let (own, rest) = edits.split_at(gallop(edits, |edit| edit.owner <= piece.vertex));
             edits = rest;
@@ -132,10 +135,7 @@ impl GroupLists {
                     piece.is_changed = true;
                 }
             }
-            if piece.is_changed || piece.vertex >= base {
-                degrees.push((piece.vertex, piece.degree));
-                is_changed = true;
-            }
+            is_changed |= piece.is_changed || piece.vertex >= base;
         }
         assert!(edits.is_empty(), "every edit has its list in the group");
         is_changed
@@ -148,9 +148,11 @@ impl GroupLists {
         self.answers.copy_to(answers);
     }
 
-    /// The lists that the edits change or make, ascending, and their lengths.
-    pub fn degrees(&self) -> &[(VertexId, u64)] {
-        &self.degrees
+    /// The lengths of lists, ascending: of all of them, or of those that the edits change or make:
+    /// the latter are those from `base` on.
+    pub fn lengths(&self, all: bool, base: VertexId) -> impl Iterator<Item = (VertexId, u64)> {
+        let is_wanted = move |piece: &&Piece| all || piece.is_changed || piece.vertex >= base;
+        self.pieces.iter().filter(is_wanted).map(|piece| (piece.vertex, piece.degree))
     }
 
     /// The weights of entries before and after the edits, where they differ.

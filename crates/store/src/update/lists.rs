@@ -59,11 +59,11 @@ impl<'g> Lists<'g> {
         let mut new_pages = draft.is_beside().then(NewPages::default);
         let mut section = SectionEdit::new(draft)?;
         let mut kept_to = 0;
-        let packer = || Ok(self.packer());
-        let make = |packer: &mut Packer, handle: &Handle, group: &Group| {
-            self.rewrite_group(packer, handle, group)
+        let begin = || Ok((Decoded::new(), self.packer()));
+        let make = |worker: &mut (Decoded, Packer), handle: &Handle, group: &Group| {
+            self.rewrite_group(worker, handle, group)
         };
-        ahead.in_order(threads, packer, make, |group, RewrittenGroup { lists, packed }| {
+        ahead.in_order(threads, begin, make, |group, RewrittenGroup { lists, packed }| {
             let Group { pages, .. } = group;
             rewritten.pages_read += pages.end - pages.start;
             lists.add_to(&mut rewritten, answers);
@@ -78,7 +78,8 @@ impl<'g> Lists<'g> {
                 rewritten.groups.push((pages.clone(), words));
             }
             if let Some(degrees) = &mut rewritten.degrees {
-                degrees.set(section.draft(), lists.degrees())?;
+                let all = group.has_delta && degrees.goes_on();
+                degrees.set(section.draft(), lists.lengths(all, self.base()))?;
             }
             section.draft().advance(pages.end - pages.start)?;
             let Some(column) = &mut column else { return Ok(()) };
@@ -108,11 +109,11 @@ impl<'g> Lists<'g> {
     /// something changes.
     fn rewrite_group(
         &self,
-        packer: &mut Packer,
+        (decoded, packer): &mut (Decoded, Packer),
         handle: &Handle,
         group: &Group,
     ) -> Result<RewrittenGroup> {
-        let mut lists = GroupLists::read(self, handle, group.pages.clone())?;
+        let mut lists = GroupLists::read(self, handle, group.pages.clone(), decoded)?;
         lists.add_new(self.base(), self.vertices_of(group));
         let is_changed = lists.edit(self, group) || group.has_delta;
         if !is_changed {
