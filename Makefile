@@ -26,6 +26,7 @@ help:
 	@echo 'make soak   the tests that take long, and the fuzzers with other seeds'
 	@echo 'make ray-soak  shards on Ray, longer: more kinds of graphs, more killed processes'
 	@echo 'make crash  a million power cuts and faults while graphs are updated (takes an hour)'
+	@echo 'make kills  updates, merges and compactions that are killed, 500 times (takes five minutes)'
 	@echo 'make lint   formatting and lints, warnings denied'
 	@echo 'make package  every crate as it would be published, built from its archive'
 	@echo 'make bench  the figures of the README (takes long; cold caches need root)'
@@ -100,6 +101,10 @@ CRASH_SEED ?= 1000000
 crash: toolchain
 	cargo build --workspace --locked --example crash
 	$(TARGET)/debug/examples/crash $(CRASH_POINTS) $(CRASH_SEED)
+
+.PHONY: kills
+kills: build venv
+	$(VENV)/bin/python experiments/kills.py
 
 .PHONY: lint
 lint: toolchain venv

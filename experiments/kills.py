@@ -106,7 +106,7 @@ class Graph:
             return [operation, self.path], None, States(self.edges)
         if operation == "delete":
             gone = self.numbers.permutation(self.edges)[
-                : self.numbers.integers(1, 20_000)
+                : self.numbers.integers(1, 60_000)
             ]
             self.write(gone)
             states = States(self.edges, gone=gone)
@@ -166,7 +166,10 @@ def main():
         started = time.monotonic()
         child = graph.start(arguments, lines)
         try:
-            code = child.wait(random.uniform(0, 1.2 * seconds[operation]))
+            code = child.wait(
+                seconds[operation]
+                * random.uniform(*random.choice([(0, 1.2), (0.7, 1.1)]))
+            )
         except subprocess.TimeoutExpired:
             child.kill()
             code = child.wait()

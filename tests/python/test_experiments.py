@@ -122,6 +122,16 @@ def test_the_benchmark_of_bands_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
+def test_killed_commands_leave_the_graph_before_or_after_them(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/kills.py", "--kills", "8", "--edges", "2000",
+         "--dir", tmp_path],
+        env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("8 kills passed\n")
+
+
 def test_graphs_with_delta_runs_are_compared_with_merged_ones(tmp_path):
     rows = tmp_path / "rows.jsonl"
     done = subprocess.run(
