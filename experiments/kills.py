@@ -1,4 +1,4 @@
-"""Kills `cenote update`, `merge` and `compact` with SIGKILL at random moments, and checks the graph.
+"""Kills `cenote update`, `merge` and `compact` at random moments, and checks what is left.
 
     kills.py [--kills 500] [--seed 1] [--edges 200000] [--dir DIR]
 

@@ -174,8 +174,8 @@ impl WriteLimits {
     /// the numbers of its lists.
     pub const CHANGE_BYTES: usize = 250;
 
-    /// Most changes of a batch that goes to the log. For more a pass over their lists is faster than
-    /// to look up the place of each.
+    /// Most changes of a batch that goes to the log. For more a pass over their lists is faster
+    /// than to look up the place of each.
     pub const LOGGED_MAX: usize = 1 << 14;
 
     /// Bytes of memory for pages, of so many bytes, and delta runs that are kept, once the graph is

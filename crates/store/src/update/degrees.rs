@@ -1,5 +1,7 @@
 //! The lengths of lists, as rewritten lists make them: while the lists are rewritten, page by page.
 
+use std::ops::Range;
+
 use super::VertexId;
 use crate::Direction;
 use crate::degrees::{DegreePages, DegreeReader, longer};
@@ -46,8 +48,8 @@ struct OldPage {
 
 /// What comes next in the section.
 enum Next {
-    /// A page that stays.
-    Kept(u64),
+    /// Pages that stay.
+    Kept(Range<u64>),
     New(DegreePages),
 }
 
@@ -178,14 +180,21 @@ impl<'g> DegreeEdit<'g> {
         self.longest = longer(self.longest, self.page.longest());
         let next = match self.page.is_changed {
             true => Next::New(self.page.encode(self.graph.page_bytes())),
-            false => Next::Kept(number),
+            false => Next::Kept(number..number + 1),
         };
         self.hold(next);
     }
 
     fn hold(&mut self, next: Next) {
-        self.held_new += usize::from(matches!(next, Next::New(_)));
-        self.held.push(next);
+        match (self.held.last_mut(), next) {
+            (Some(Next::Kept(last)), Next::Kept(pages)) if last.end == pages.start => {
+                last.end = pages.end;
+            }
+            (_, next) => {
+                self.held_new += usize::from(matches!(next, Next::New(_)));
+                self.held.push(next);
+            }
+        }
     }
 
     fn write(&mut self, draft: &mut Draft<'_>) -> Result<()> {
@@ -193,7 +202,7 @@ impl<'g> DegreeEdit<'g> {
         section.go_on(std::mem::take(&mut self.parts));
         for next in self.held.drain(..) {
             match next {
-                Next::Kept(page) => section.keep(page..page + 1),
+                Next::Kept(pages) => section.keep(pages),
                 Next::New(pages) => drop(pages.write(&mut section)?),
             }
         }
