@@ -89,7 +89,7 @@ fn some_pairs(random: &mut Random, n: u32, count: u32) -> Vec<(u32, u32)> {
 
 #[test]
 fn odd_graphs_have_the_similarities_of_sets() {
-    compare_odd_graphs(15);
+    compare_odd_graphs(8);
 }
 
 #[test]

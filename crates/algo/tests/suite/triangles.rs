@@ -142,18 +142,18 @@ fn triangles_by_sets(plain: &Plain) -> u64 {
 #[test]
 fn many_chunks_find_what_one_finds() {
     for directed in [false, true] {
-        let plain = random_with_hubs(5, 20_000, 30, directed);
+        let plain = random_with_hubs(5, 8_000, 30, directed);
         let graph = plain.stored();
         let expected = triangles_by_sets(&plain);
         for strategy in STRATEGIES {
             let roomy = config(strategy, 2);
             let one = counted(&graph, roomy.clone());
             let least = least(&graph, &roomy);
-            let tight = counted(&graph, roomy.memory_bytes(least + 40_000));
+            let tight = counted(&graph, roomy.memory_bytes(least + 16_000));
             assert_eq!((one.chunks, one.triangles), (1, expected));
             assert!(tight.chunks > 2, "{} chunks", tight.chunks);
             assert_eq!(tight.triangles, expected);
-            assert!((0..20_000).all(|v| one.of(v) == tight.of(v)));
+            assert!((0..8_000).all(|v| one.of(v) == tight.of(v)));
             triangles::verify(&graph, &tight).unwrap();
         }
     }
