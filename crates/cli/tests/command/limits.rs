@@ -105,8 +105,9 @@ fn within_20_seconds(command: &Command, folder: &Path) -> Output {
     limited.output().unwrap()
 }
 
-/// Tries one number in so many with every option of one line, another with the next; how many there were, and their faults. What
-/// all algorithms share is one piece of code: it is tried with `run bfs`.
+/// Tries one number in so many with every option of one line, others with the next option; how many
+/// there were, and their faults. What all algorithms share is one piece of code: it is tried with
+/// `run bfs`.
 fn try_numbers(bench: &Bench, line: &str, one_in: usize) -> (usize, Vec<String>) {
     let verb: Vec<&str> = line.split(' ').take_while(|word| !word.contains(['.', '='])).collect();
     let verb = verb.join(" ").replace(" 0", "");
