@@ -5,15 +5,16 @@
 A graph is changed, merged and compacted over and over; each command is killed after a random time,
 up to a little more than it takes. After each kill `cenote check` must find nothing, and the edges
 must be those before the command or those after it: of a series of batches, those after any of its
-batches. Prints how many kills hit which command, and on which side of its commit; exits with an
-error at the first graph that is neither. The only files left are the graph and what the next
-compaction removes.
+batches. Prints how many kills hit which command, and which edges they left (merging and compacting
+leave the same); exits with an error at the first graph that is neither. A compaction at the end
+must leave no file but the graph.
 """
 
 import argparse
 import collections
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,19 +46,13 @@ class States:
         return len(self.before) + new - number * len(self.gone)
 
     def edges(self, number):
-        new = (
-            self.new
-            if number == len(self) - 1
-            else self.new[:number]
-            if self.by_line
-            else []
-        )
-        kept = (
-            np.setdiff1d(self.before, self.gone)
-            if number and len(self.gone)
-            else self.before
-        )
-        return np.sort(np.concatenate([kept, np.asarray(new, dtype=np.uint64)]))
+        if number == 0:
+            return np.sort(self.before)
+        new = self.new[:number] if self.by_line else self.new
+        return np.sort(np.concatenate([np.setdiff1d(self.before, self.gone), new]))
+
+    def differ(self):
+        return len(self.new) + len(self.gone) > 0
 
 
 class Graph:
@@ -152,6 +147,7 @@ def main():
     parser.add_argument("--dir")
     options = parser.parse_args()
     random.seed(options.seed)
+    # A folder of our own stays where something was wrong.
     folder = options.dir or tempfile.mkdtemp(prefix="cenote-kills-")
     Path(folder).mkdir(parents=True, exist_ok=True)
     graph = Graph(folder, options.edges, np.random.default_rng(options.seed))
@@ -178,18 +174,14 @@ def main():
         elif code > 0:
             sys.exit(f"`cenote {' '.join(arguments)}` ended with {code}")
         number = graph.settle(states)
+        last = len(states) - 1
         if code == 0:
-            # Of equal states the first one is found.
-            if (
-                number == 0
-                and len(states.new) + len(states.gone) > 0
-                or 0 < number < len(states) - 1
-            ):
+            if states.differ() and number != last:
                 sys.exit(f"`cenote {' '.join(arguments)}` has not made its changes")
             continue
         killed += 1
-        sides = {0: "before", len(states) - 1: "after"}
-        outcomes[operation, sides.get(number, "within")] += 1
+        side = {0: "before", last: "after"}.get(number, "within")
+        outcomes[operation, side if states.differ() else "same"] += 1
         if killed % 50 == 0:
             print(f"{killed} kills, {len(graph.edges)} edges", flush=True)
     for (operation, side), count in sorted(outcomes.items()):
@@ -198,6 +190,8 @@ def main():
     left = sorted(set(os.listdir(folder)) - {"g.cenote", "changes.txt"})
     if left:
         sys.exit(f"left behind: {left}")
+    if not options.dir:
+        shutil.rmtree(folder)
     print(f"{killed} kills passed")
 
 

@@ -384,7 +384,7 @@ impl Graph {
         self.committed().fresh(kind).map_or(lists.pages(), |section| section.pages)
     }
 
-    fn degrees_kind(&self, direction: Direction) -> SectionKind {
+    pub(crate) fn degrees_kind(&self, direction: Direction) -> SectionKind {
         match direction {
             Direction::In if self.is_directed() => SectionKind::InDegrees,
             _ => SectionKind::OutDegrees,

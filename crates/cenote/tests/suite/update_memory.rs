@@ -1,6 +1,6 @@
-//! The memory of batches.
+//! Batches that are large: their memory, and what is written of them beside lists.
 
-use cenote::{Error, Update};
+use cenote::{Error, Graph, Import, Update};
 
 use crate::update::stored;
 
@@ -34,4 +34,36 @@ fn a_batch_that_does_not_fit_the_memory_says_so_and_can_be_committed_in_parts() 
     // All are known now.
     (0..held / 2).for_each(|i| update.delete(i, "b").unwrap());
     assert_eq!(update.commit().unwrap().deleted, held as u64 / 2);
+}
+
+#[test]
+fn many_changes_have_the_memory_that_the_log_does_not_need() {
+    const MEMORY: usize = 64 << 20;
+    // As the documents say.
+    const CHANGE: usize = 96;
+    let (_folder, path) = stored();
+    let mut update = Update::options().memory(MEMORY as u64).open(&path).unwrap();
+    while update.delete("a", "b").is_ok() {}
+    // It would be less than a third with the quarter that is the log's.
+    let bytes = update.len() * CHANGE;
+    assert!((MEMORY * 2 / 5..MEMORY * 3 / 4).contains(&bytes), "{bytes} bytes of changes");
+}
+
+/// So many that pages of lengths are written while lists still are: more than 128 of 4 KiB.
+#[test]
+fn the_lengths_of_many_lists_follow_their_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.cenote");
+    let n = 700_000u64;
+    let path_edges = (0..n - 1).map(|v| (v, v + 1));
+    Import::new().edges(path_edges).memory("256MiB").run(&path).unwrap();
+    let mut update = Update::options().memory("512MiB").open(&path).unwrap();
+    // First nearly all pages of lengths change, as a run and as lists, then a few, of new ones too.
+    for step in [3, 4, 90_000] {
+        (0..n).step_by(step).for_each(|v| update.add(v, v + step as u64).unwrap());
+        update.commit().unwrap();
+        update.merge().unwrap();
+        let report = Graph::check(&path, &mut |_, _| {}).unwrap();
+        assert!(report.is_whole(), "{report:?}");
+    }
 }

@@ -331,17 +331,16 @@ pub(crate) struct SectionEdit<'t, 's> {
 
 impl<'t, 's> SectionEdit<'t, 's> {
     pub fn new(draft: &'t mut Draft<'s>) -> Result<Self> {
+        Self::resume(draft, Vec::new())
+    }
+
+    /// Goes on with a section that was stopped.
+    pub fn resume(draft: &'t mut Draft<'s>, parts: Vec<Part>) -> Result<Self> {
         let page = Buffer::new(draft.superblock.page_bytes as usize)?;
-        Ok(Self { draft, page, parts: Vec::new() })
+        Ok(Self { draft, page, parts })
     }
 
-    /// Goes on with a section that was stopped; to be called first.
-    pub fn go_on(&mut self, parts: Vec<Part>) {
-        debug_assert!(self.parts.is_empty(), "it begins with them");
-        self.parts = parts;
-    }
-
-    /// Leaves the section for later.
+    /// Leaves the section for later: to be resumed, while other sections are written.
     pub fn stop(self) -> Vec<Part> {
         self.parts
     }

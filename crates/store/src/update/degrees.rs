@@ -30,9 +30,10 @@ pub(super) struct DegreeEdit<'g> {
     page: OldPage,
     /// The lengths of the new lists, and those of all that change where there is no section.
     later: Vec<(VertexId, u64)>,
+    /// What comes behind `parts`, and how many of it are new pages.
     held: Vec<Next>,
-    /// New ones among them.
     held_new: usize,
+    /// The section as far as it is written.
     parts: Vec<Part>,
 }
 
@@ -73,10 +74,7 @@ impl OldPage {
 
 impl<'g> DegreeEdit<'g> {
     pub fn begin(graph: &'g Graph, direction: Direction) -> Result<Self> {
-        let kind = match direction {
-            Direction::Out => SectionKind::OutDegrees,
-            Direction::In => SectionKind::InDegrees,
-        };
+        let kind = graph.degrees_kind(direction);
         // That of the lists without delta runs.
         let section = graph.committed().fresh(kind);
         let listed = section.map_or(0, |_| graph.committed().listed_vertices);
@@ -118,7 +116,10 @@ impl<'g> DegreeEdit<'g> {
             let place = &mut self.page.degrees[(vertex - self.page.first) as usize];
             self.page.is_changed |= std::mem::replace(place, degree) != degree;
         }
-        if self.held_new >= HELD_MAX { self.write(draft) } else { Ok(()) }
+        if self.held_new >= HELD_MAX {
+            self.parts = self.write(draft)?.stop();
+        }
+        Ok(())
     }
 
     /// Writes what is left. Returns the longest list and its vertex.
@@ -138,9 +139,7 @@ impl<'g> DegreeEdit<'g> {
             last.push(vertex, degree);
         }
         self.hold(Next::New(last));
-        self.write(draft)?;
-        let mut section = SectionEdit::new(draft)?;
-        section.go_on(self.parts);
+        let section = self.write(draft)?;
         section.finish(self.kind, Codec::Raw, base + new.len() as u64);
         Ok(self.longest)
     }
@@ -197,18 +196,17 @@ impl<'g> DegreeEdit<'g> {
         }
     }
 
-    fn write(&mut self, draft: &mut Draft<'_>) -> Result<()> {
-        let mut section = SectionEdit::new(draft)?;
-        section.go_on(std::mem::take(&mut self.parts));
+    /// Writes what is held. Returns the section, as far as it goes.
+    fn write<'t, 's>(&mut self, draft: &'t mut Draft<'s>) -> Result<SectionEdit<'t, 's>> {
+        let mut section = SectionEdit::resume(draft, std::mem::take(&mut self.parts))?;
         for next in self.held.drain(..) {
             match next {
                 Next::Kept(pages) => section.keep(pages),
                 Next::New(pages) => drop(pages.write(&mut section)?),
             }
         }
-        self.parts = section.stop();
         self.held_new = 0;
-        Ok(())
+        Ok(section)
     }
 
     /// Writes the lengths of all lists, some of them changed, but for those of the last page.
