@@ -61,6 +61,8 @@ impl PyUpdate {
     ) -> PyResult<T> {
         let call = Arc::new(Call::default());
         let reports = Arc::clone(&call);
+        // The first page comes late in a commit of many changes.
+        call.report(phase, 0, None);
         call.wait(py, self.progress.as_ref(), || {
             let mut held = self.update.lock().unwrap_or_else(PoisonError::into_inner);
             let update = self.opened(&mut held)?;

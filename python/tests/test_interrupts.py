@@ -19,7 +19,7 @@ import cenote
 PACKAGE = Path(__file__).resolve().parents[1]
 RING = 1_000_000
 # Changes whose commit takes longer than it takes to hear of an interrupt.
-LARGE = 500_000
+LARGE = 1_500_000
 
 INTERRUPTED = """
 import json, os, signal, threading, time
