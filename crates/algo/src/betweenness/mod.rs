@@ -10,18 +10,21 @@
 //! have a vertex of it on their level, and a vertex's neighbours are looked up once for all. Path
 //! counts and dependencies are summed in the order of the lists. A vertex keeps one number for
 //! both: once its dependency is known, only (1 + dependency) / paths is needed. The backward sweep
-//! skips vertices without a successor.
+//! skips vertices without a successor. Only ratios of path counts matter, so that a search divides
+//! all of them by a power of two from a level on where they become too large for a number.
 //!
+//! - [`levels`]: the vertices of each level, for the way back
 //! - [`state`]: levels and values of the searches, and the sums
 //! - [`sweep`]: a level forward and backward
 //! - [`verify`]: a plain serial count
 
+mod levels;
 mod state;
 mod sweep;
 mod verify;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use cenote_engine::{
     ActiveSet, Assembled, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs,
@@ -32,6 +35,7 @@ use crate::estimate::{Estimate, Reads, plan_for};
 use crate::mix::{GOLDEN, mix};
 use crate::ranks::{Ranks, default_source, for_each_by_id, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, demand_in_edges, graph_pages, pages};
+use levels::Levels;
 use state::{LANE_BYTES, LANES_MAX, Lanes, Sums};
 use sweep::{Backward, Forward};
 pub use verify::verify;
@@ -152,11 +156,12 @@ fn below(seed: u64, index: u64, bound: u64) -> u64 {
     ((u128::from(random) * u128::from(bound)) >> 64) as u64
 }
 
-/// Memory: 16 bytes a vertex for sums, 4 for lists of levels, sets, and 12 for each search of a
+/// Memory: 16 bytes a vertex for sums, 4 1/8 for lists of levels, sets, and 12 for each search of a
 /// batch; 4 more for the order of the ids if that is not the graph's.
 fn needs(graph: &Graph, config: &EngineConfig, lanes: usize) -> Needs {
     let n = graph.vertices();
-    let state_bytes = (Sums::BYTES + 4 + LANE_BYTES * lanes as u64) * n as u64
+    let state_bytes = (Sums::BYTES + LANE_BYTES * lanes as u64) * n as u64
+        + Levels::bytes_for(n)
         + 2 * Frontier::bytes_for(n, config.threads)
         + Assembled::bytes_for(graph, config)
         + Ranks::bytes_for(graph)
@@ -227,8 +232,8 @@ const LEVELS_TOGETHER: f64 = 3.0;
 /// Computes the sums.
 ///
 /// # Errors
-/// A source that is not a vertex; a directed graph without in-edges; more than 2^1000 shortest
-/// paths; any error of the engine.
+/// A source that is not a vertex; a directed graph without in-edges; vertices at the same distance
+/// of which one has 2^1400 times as many shortest paths as another; any error of the engine.
 pub fn run(
     graph: &Arc<Graph>,
     config: EngineConfig,
@@ -266,10 +271,10 @@ struct Batches<'e> {
     sums: Sums,
     frontier: Frontier,
     next: Frontier,
-    /// The vertices of each short level, one level after the other.
-    listed: Vec<VertexId>,
-    /// The start of each level in `listed`; None for a level that is not listed.
-    starts: Vec<Option<usize>>,
+    levels: Levels,
+    /// Levels whose path counts are smaller by [`sweep::SHRINK`] than those of the level before, and
+    /// in which lanes; in ascending order.
+    shrunk: Vec<(u32, u32)>,
 }
 
 impl<'e> Batches<'e> {
@@ -282,41 +287,45 @@ impl<'e> Batches<'e> {
             sums: Sums::new(n)?,
             frontier: Frontier::new(n)?,
             next: Frontier::new(n)?,
-            listed: Vec::with_capacity(n),
-            starts: Vec::new(),
+            levels: Levels::new(n)?,
+            shrunk: Vec::new(),
         })
     }
 
     fn run(&mut self, sources: &[VertexId]) -> Result<()> {
         self.lanes.start(sources);
-        self.listed.clear();
-        self.starts.clear();
+        self.levels.clear();
+        self.shrunk.clear();
         self.frontier.set(sources);
         let mut level = 0;
         while !self.frontier.is_empty() {
-            self.note_level();
+            self.levels.note(level, self.frontier.list());
             self.forward(level)?;
             self.frontier.clear();
             std::mem::swap(&mut self.frontier, &mut self.next);
             level += 1;
         }
         // The last level has no successor; the source, on level 0, adds nothing to itself.
-        for level in (1..level.saturating_sub(1)).rev() {
-            self.backward(level)?;
+        if let Some(last) = level.checked_sub(1) {
+            self.levels.take(last);
+            for level in (1..last).rev() {
+                self.backward(level)?;
+            }
         }
         Ok(())
     }
 
-    /// Lists the frontier for the backward sweep if it is short and there is room.
-    fn note_level(&mut self) {
-        let list = self.frontier.list();
-        let list = list.filter(|list| self.listed.len() + list.len() <= self.listed.capacity());
-        self.starts.push(list.map(|_| self.listed.len()));
-        self.listed.extend_from_slice(list.unwrap_or_default());
+    /// The lanes in which path counts shrink on the way to `level`.
+    fn shrunk(&self, level: u32) -> u32 {
+        match self.shrunk.binary_search_by_key(&level, |&(level, _)| level) {
+            Ok(at) => self.shrunk[at].1,
+            Err(_) => 0,
+        }
     }
 
     fn forward(&mut self, level: u32) -> Result<()> {
-        let overflown = AtomicBool::new(false);
+        let (large, lost) = (AtomicU32::new(0), AtomicBool::new(false));
+        let shrunk = self.shrunk(level);
         let directed = self.engine.graph().is_directed();
         let step = |direction, pulls, pushes| -> Result<Vec<FrontierPart>> {
             let kernel = Forward {
@@ -326,7 +335,9 @@ impl<'e> Batches<'e> {
                 level,
                 pulls,
                 pushes,
-                overflown: &overflown,
+                shrunk,
+                large: &large,
+                lost: &lost,
             };
             let label = format!("forward {level}");
             let active = ActiveSet::In(&self.frontier);
@@ -338,12 +349,17 @@ impl<'e> Batches<'e> {
         }
         let parts = step(Direction::Out, !directed, true)?;
         self.next.seal(parts);
-        if overflown.into_inner() {
+        if lost.into_inner() {
             return Err(AlgoError::Unsupported {
                 what: NAME,
-                needs: "at most 2^1000 shortest paths from a source to a vertex",
-                remedy: "no other source helps on a graph as regular as a large grid",
+                needs: "numbers of shortest paths that differ by less than 2^1400 times between \
+                        vertices at one distance from a source",
+                remedy: "try sources in the middle of the graph, from which paths are shorter",
             });
+        }
+        match large.into_inner() {
+            0 => {}
+            lanes => self.shrunk.push((level + 1, lanes)),
         }
         Ok(())
     }
@@ -355,7 +371,8 @@ impl<'e> Batches<'e> {
             return Ok(());
         }
         let Self { lanes, ranks, sums, .. } = &*self;
-        let kernel = Backward { lanes, ranks, sums, level };
+        let shrunk = self.shrunk(level + 1);
+        let kernel = Backward { lanes, ranks, sums, level, shrunk };
         let active = ActiveSet::In(&self.frontier);
         let label = format!("backward {level}");
         self.engine.visit(label, Direction::Out, active, &Assembled::new(&kernel))?;
@@ -364,13 +381,10 @@ impl<'e> Batches<'e> {
 
     /// Sets the frontier to the vertices of a level that have successors.
     fn find_level(&mut self, level: u32) {
-        let parts = match self.starts[level as usize] {
-            Some(start) => {
+        let parts = match self.levels.take(level) {
+            Some(list) => {
                 let mut part = FrontierPart::default();
-                // A level that was not listed takes no space.
-                let later = self.starts[level as usize + 1..].iter().flatten().next();
-                let end = later.copied().unwrap_or(self.listed.len());
-                for &v in &self.listed[start..end] {
+                for &v in list {
                     if self.lanes.has_successor(v, level) {
                         self.frontier.add(v, &mut part);
                     }

@@ -1,6 +1,6 @@
 //! One level of a batch of searches, forward and backward.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use cenote_engine::{Frontier, FrontierPart, Kernel, List, VertexId, prefetch};
 
@@ -8,8 +8,24 @@ use crate::ranks::Ranks;
 
 use super::state::{Active, LANES_MAX, Lanes, Sums, UNREACHED};
 
-/// 2^1000: with more paths than this, values computed from them would lose digits.
-const PATHS_MAX: f64 = f64::from_bits((1023 + 1000) << 52);
+/// Path counts above this are divided on the next level. Not even 2^32 lists of 2^32 of them, nor
+/// what is divided by one, leave the range of a number.
+const LARGE: f64 = power_of_two(900);
+
+/// What path counts are multiplied by where they become smaller: exact, since it is a power of two.
+pub(super) const SHRINK: f64 = power_of_two(-500);
+
+/// With path counts below this, (1 + dependency) / paths could leave the range of a number.
+const LEAST: f64 = power_of_two(-980);
+
+const fn power_of_two(exponent: i64) -> f64 {
+    f64::from_bits(((1023 + exponent) as u64) << 52)
+}
+
+#[inline(always)]
+fn has(lanes: u32, lane: u8) -> bool {
+    lanes >> lane & 1 == 1
+}
 
 /// How many entries ahead to prefetch.
 const PREFETCH_ENTRIES: usize = 32;
@@ -41,8 +57,12 @@ pub(super) struct Forward<'a> {
     pub pulls: bool,
     /// Whether the lists hold neighbours of the next level.
     pub pushes: bool,
-    /// Set if there are more than [`PATHS_MAX`] paths.
-    pub overflown: &'a AtomicBool,
+    /// The lanes in which path counts are smaller by [`SHRINK`] than on the level before.
+    pub shrunk: u32,
+    /// Gets the lanes in which a path count is above [`LARGE`].
+    pub large: &'a AtomicU32,
+    /// Set if a path count is below [`LEAST`].
+    pub lost: &'a AtomicBool,
 }
 
 impl Kernel for Forward<'_> {
@@ -95,12 +115,17 @@ impl Forward<'_> {
         let base = self.lanes.at(list.vertex);
         for &lane in active.lanes() {
             let at = base + usize::from(lane);
-            let paths = if PULLS { paths[usize::from(lane)] } else { self.lanes.value(at) };
-            if paths > PATHS_MAX {
-                self.overflown.store(true, Ordering::Relaxed);
+            let mut paths = if PULLS { paths[usize::from(lane)] } else { self.lanes.value(at) };
+            if PULLS && has(self.shrunk, lane) {
+                paths *= SHRINK;
             }
-            let has_successor = successors >> lane & 1 == 1;
-            self.lanes.set_value(at, if has_successor { -paths } else { paths });
+            if paths > LARGE {
+                self.large.fetch_or(1 << lane, Ordering::Relaxed);
+            }
+            if paths < LEAST {
+                self.lost.store(true, Ordering::Relaxed);
+            }
+            self.lanes.set_value(at, if has(successors, lane) { -paths } else { paths });
         }
     }
 }
@@ -111,6 +136,8 @@ pub(super) struct Backward<'a> {
     pub ranks: &'a Ranks,
     pub sums: &'a Sums,
     pub level: u32,
+    /// The lanes in which path counts are smaller by [`SHRINK`] on the next level.
+    pub shrunk: u32,
 }
 
 impl Kernel for Backward<'_> {
@@ -140,7 +167,10 @@ impl Kernel for Backward<'_> {
         for &lane in active.lanes() {
             let at = own + usize::from(lane);
             let paths = -self.lanes.value(at);
-            let dependency = paths * given[usize::from(lane)];
+            let mut dependency = paths * given[usize::from(lane)];
+            if has(self.shrunk, lane) {
+                dependency *= SHRINK;
+            }
             self.sums.add(list.vertex, dependency);
             self.lanes.set_value(at, -((1.0 + dependency) / paths));
         }

@@ -193,19 +193,59 @@ fn graphs_without_edges_have_no_paths() {
     }
 }
 
-#[test]
-fn too_many_paths_are_an_error_and_not_a_wrong_answer() {
-    // Each of 1,200 diamonds in a row doubles the paths.
-    let diamonds = 1200u32;
+/// Diamonds in a row, each of which doubles the paths from vertex 0.
+fn diamonds(count: u32) -> Vec<Vec<u32>> {
     let mut out = Vec::new();
-    for i in 0..diamonds {
-        let first = 3 * i;
+    for first in (0..count).map(|i| 3 * i) {
         out.extend([vec![first + 1, first + 2], vec![first + 3], vec![first + 3]]);
     }
+    out.push(vec![]);
+    out
+}
+
+#[test]
+fn more_paths_than_a_number_can_count_are_no_hindrance() {
+    let count = 3000;
+    let n = 3 * count as usize + 1;
+    // All behind a vertex between diamonds need it, half of them one in a diamond.
+    let from_first = |v: usize| {
+        let behind = (n - 1 - v) as f64;
+        [behind, (behind - 1.0) / 2.0, behind / 2.0][v % 3]
+    };
+    for directed in [false, true] {
+        let graph = match directed {
+            true => Plain::of_lists(diamonds(count), true).stored(),
+            false => Plain::symmetric(diamonds(count)).stored(),
+        };
+        // Once alone, once beside a search from the other end.
+        for sources in [&[0][..], &[0, 3 * count]] {
+            let found =
+                betweenness::run(&graph, config(Strategy::Auto, 2), &from(sources)).unwrap();
+            betweenness::verify(&graph, &found).unwrap();
+            for v in 1..n - 1 {
+                let back = !directed && sources.len() == 2;
+                let expected = from_first(v) + if back { from_first(n - 1 - v) } else { 0.0 };
+                assert_eq!(found.sum(v as u32), expected, "{directed}, {sources:?}, vertex {v}");
+            }
+        }
+    }
+}
+
+#[test]
+fn paths_of_one_distance_that_are_too_unlike_are_an_error_and_not_a_wrong_answer() {
+    // A path beside the diamonds, as long as their row.
+    let count = 2000;
+    let mut out = diamonds(count);
+    let first = out.len() as u32;
+    out[0].push(first);
+    out.extend((1..2 * count).map(|i| vec![first + i]));
     out.push(vec![]);
     let graph = Plain::symmetric(out).stored();
     let refused = betweenness::run(&graph, config(Strategy::Auto, 2), &from(&[0])).unwrap_err();
     assert!(refused.to_string().contains("shortest paths"), "{refused}");
+    let found =
+        betweenness::run(&graph, config(Strategy::Auto, 2), &from(&[3 * count / 2])).unwrap();
+    betweenness::verify(&graph, &found).unwrap();
 }
 
 #[test]

@@ -149,18 +149,21 @@ impl<'a> Search<'a> {
     }
 
     /// Follows all paths from a band that are shorter than `end`, and longer ones while their lists
-    /// are less than the distances that are read and written for them.
+    /// are less than the distances that are read and written for them. Where few vertices are to be
+    /// followed, each further bucket is twice as wide: many small ones would cost more than what is
+    /// followed in vain.
     fn band(&mut self, band: usize, mut end: u64) -> Result<()> {
         self.load(band)?;
         let (range, place) = (self.band.range.clone(), self.place_of(band));
         let (moved, page_bytes) = (2 * self.band.bytes(), self.engine.graph().page_bytes());
-        let mut visited = 0;
+        let (mut visited, mut width, mut few_end) = (0, self.delta, end);
         loop {
-            if let Some(pages) = self.follow(end)? {
+            if let Some(pages) = self.follow(few_end)? {
                 visited += pages as u64 * page_bytes as u64;
                 continue;
             }
             if self.take_near(end) {
+                (width, few_end) = (self.delta, end);
                 let active = ActiveSet::In(&self.frontier);
                 visited += self.engine.active_pages(Direction::Out, &active) * page_bytes as u64;
                 self.relax()?;
@@ -172,7 +175,9 @@ impl<'a> Search<'a> {
             if self.nearest[band] > bound || visited >= moved {
                 break;
             }
+            width *= 2.0;
             end = self.lengths.bucket_end(self.nearest[band], self.delta);
+            few_end = self.lengths.bucket_end(self.nearest[band], width).max(end);
         }
         let first = range.start as usize;
         for part in self.band.parts() {
