@@ -53,8 +53,8 @@ impl Levels {
         self.used = end;
     }
 
-    /// The vertices of the last level that was noted and not taken yet, which is `level`; None if it
-    /// has no list.
+    /// The vertices of the last level that was noted and not taken yet, which is `level`; None if
+    /// it has no list.
     pub fn take(&mut self, level: u32) -> Option<&[VertexId]> {
         if level >= self.full_from {
             return None;

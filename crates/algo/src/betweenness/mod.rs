@@ -272,8 +272,8 @@ struct Batches<'e> {
     frontier: Frontier,
     next: Frontier,
     levels: Levels,
-    /// Levels whose path counts are smaller by [`sweep::SHRINK`] than those of the level before, and
-    /// in which lanes; in ascending order.
+    /// Levels whose path counts are smaller by [`sweep::SHRINK`] than those of the level before,
+    /// and in which lanes; in ascending order.
     shrunk: Vec<(u32, u32)>,
 }
 
