@@ -47,7 +47,7 @@ def test_the_package_is_typed_and_a_caller_is_checked_against_its_types(tmp_path
         "    g.bfs('a', memry=3)\n"
         "    g.pagerank(damping='x')\n"
     )
-    command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path), "cenote", str(caller)]
+    command = [sys.executable, "-m", "mypy", "--cache-dir", os.devnull, "cenote", str(caller)]
     done = subprocess.run(command, cwd=PYTHON, capture_output=True)
     text = done.stdout.decode()
     assert done.returncode == 1, text + done.stderr.decode()
