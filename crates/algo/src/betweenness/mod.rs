@@ -233,7 +233,7 @@ const LEVELS_TOGETHER: f64 = 3.0;
 ///
 /// # Errors
 /// A source that is not a vertex; a directed graph without in-edges; vertices at the same distance
-/// of which one has 2^1400 times as many shortest paths as another; any error of the engine.
+/// of which one has 2^1800 times as many shortest paths as another; any error of the engine.
 pub fn run(
     graph: &Arc<Graph>,
     config: EngineConfig,
@@ -352,7 +352,7 @@ impl<'e> Batches<'e> {
         if lost.into_inner() {
             return Err(AlgoError::Unsupported {
                 what: NAME,
-                needs: "numbers of shortest paths that differ by less than 2^1400 times between \
+                needs: "numbers of shortest paths that differ by less than 2^1800 times between \
                         vertices at one distance from a source",
                 remedy: "try sources in the middle of the graph, from which paths are shorter",
             });

@@ -13,7 +13,7 @@ use super::state::{Active, LANES_MAX, Lanes, Sums, UNREACHED};
 const LARGE: f64 = power_of_two(900);
 
 /// What path counts are multiplied by where they become smaller: exact, since it is a power of two.
-pub(super) const SHRINK: f64 = power_of_two(-500);
+pub(super) const SHRINK: f64 = power_of_two(-100);
 
 /// With path counts below this, (1 + dependency) / paths could leave the range of a number.
 const LEAST: f64 = power_of_two(-980);
