@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cenote_engine::{Graph, HugeVec, StateArray, VertexId};
 use rayon::prelude::*;
 
+use crate::fill::fill;
 use crate::ranks::{for_each_by_id, is_natural};
 use crate::report::Result;
 
@@ -48,7 +49,7 @@ impl Groups {
     ) -> Result<Self> {
         if !is_natural(graph) {
             name(graph, kind, &labels, &sizes)?;
-            clear(&sizes);
+            fill(&sizes, 0);
         }
         let label_of = |label: &AtomicU32| label.load(Ordering::Relaxed);
         labels.par_chunks(COUNT_TOGETHER).for_each(|labels| {
@@ -71,14 +72,9 @@ impl Groups {
     }
 }
 
-/// Sets all numbers to 0.
-pub(crate) fn clear(numbers: &[AtomicU32]) {
-    numbers.par_iter().for_each(|number| number.store(0, Ordering::Relaxed));
-}
-
 /// Replaces labels by names.
 fn name(graph: &Graph, kind: Labels, labels: &[AtomicU32], names: &[AtomicU32]) -> Result<()> {
-    names.par_iter().for_each(|name| name.store(NONE, Ordering::Relaxed));
+    fill(names, NONE);
     let mut rank = 0;
     for_each_by_id(graph, |v| {
         let place = match kind {

@@ -34,6 +34,7 @@ mod csr;
 pub mod degrees;
 pub mod dfs;
 mod estimate;
+mod fill;
 mod groups;
 pub mod hyperball;
 pub mod kcore;

@@ -12,6 +12,7 @@ use cenote_engine::{
 };
 use rayon::prelude::*;
 
+use crate::fill::fill;
 use crate::report::Result;
 
 /// Whether every vertex is its own rank.
@@ -286,7 +287,7 @@ impl Parents {
     /// All vertices without a parent.
     pub fn new(graph: &Graph) -> Result<Self> {
         let smallest = HugeVec::<AtomicU32>::zeroed(graph.vertices())?;
-        smallest.par_iter().for_each(|parent| parent.store(NO_PARENT, Ordering::Relaxed));
+        fill(&smallest, NO_PARENT);
         Ok(Self { smallest, ranks: Ranks::load(graph)? })
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use cenote_engine::{HugeVec, VertexId};
 use rayon::prelude::*;
 
+use crate::fill::fill;
 use crate::report::Result;
 
 /// The most searches in a batch.
@@ -40,8 +41,7 @@ impl Lanes {
 
     /// Starts a search in each lane.
     pub fn start(&self, sources: &[VertexId]) {
-        let unreached = |level: &AtomicU32| level.store(UNREACHED, Ordering::Relaxed);
-        self.levels.par_chunks(CHUNK).for_each(|levels| levels.iter().for_each(unreached));
+        fill(&self.levels, UNREACHED);
         for (lane, &source) in sources.iter().enumerate() {
             let at = self.at(source) + lane;
             self.set_level(at, 0);

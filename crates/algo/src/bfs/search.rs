@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cenote_engine::{
     ActiveSet, Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, Strategy, VertexId,
 };
-use rayon::prelude::*;
 
 use super::asynchronous::{self, Asynchronous};
 use super::csr;
@@ -14,6 +13,7 @@ use super::step::{BottomUp, KeepParents, TopDown, joins, set};
 use super::unvisited::{Keep, Unvisited, UnvisitedPart};
 use super::{Bfs, BfsConfig, UNREACHED, asks_hub_neighbours, keeps_unvisited};
 use crate::csr::Csr;
+use crate::fill::fill;
 use crate::ranks::Parents;
 use crate::report::{Result, Run, pages};
 use crate::worklist::StepBudget;
@@ -61,7 +61,7 @@ impl<'e> Search<'e> {
     pub fn new(engine: &'e Engine, sources: Vec<VertexId>, bfs: &BfsConfig) -> Result<Self> {
         let n = engine.graph().vertices();
         let levels = HugeVec::<AtomicU32>::zeroed(n)?;
-        levels.par_iter().for_each(|level| level.store(UNREACHED, Ordering::Relaxed));
+        fill(&levels, UNREACHED);
         let search = Self {
             engine,
             goal: Goal((!bfs.targets.is_empty()).then(|| bfs.targets.clone())),

@@ -29,7 +29,8 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
-use crate::groups::{Groups, Labels, clear};
+use crate::fill::fill;
+use crate::groups::{Groups, Labels};
 use crate::neighbourhood::{self, Neighbourhood};
 use crate::plain::Lists;
 use crate::ranks::{Ranks, for_each_by_id};
@@ -224,7 +225,7 @@ impl<'e> Propagation<'e> {
     }
 
     fn finish(self, iterations: u32, converged: bool) -> Result<Cdlp> {
-        clear(&self.next);
+        fill(&self.next, 0);
         let groups = Groups::new(self.engine.graph(), Labels::Ranks, self.labels, self.next)?;
         Ok(Cdlp::with(groups, (iterations, converged), Run::of(self.engine)))
     }

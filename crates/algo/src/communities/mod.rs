@@ -50,7 +50,8 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, kept, plan_for};
-use crate::groups::{Groups, Labels, clear};
+use crate::fill::fill;
+use crate::groups::{Groups, Labels};
 use crate::ranks::{Ranks, for_each_by_id};
 use crate::report::{AlgoError, Result, Run, pages};
 use gather::Numbers;
@@ -400,7 +401,7 @@ impl Search<'_> {
     /// Names every community by its vertex with the smallest id.
     fn name(self) -> Result<Groups> {
         let Partition { engine, other: names, .. } = self.partition;
-        names.par_iter().for_each(|name| name.store(ISOLATED, Ordering::Relaxed));
+        fill(&names, ISOLATED);
         let labels = self.best;
         for_each_by_id(engine.graph(), |v| {
             let label = get(&labels, v);
@@ -416,7 +417,7 @@ impl Search<'_> {
             }
             labels[v as usize].store(name, Ordering::Relaxed);
         })?;
-        clear(&names);
+        fill(&names, 0);
         Groups::new(engine.graph(), Labels::Members, labels, names)
     }
 }

@@ -35,6 +35,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
+use crate::fill::fill;
 use crate::report::{Result, Run, demand_in_edges, graph_pages, pages};
 pub(crate) use count::At;
 use count::{View, Workers};
@@ -341,7 +342,7 @@ impl<'e> Sweeps<'e> {
     /// Loads the next chunk; returns the page where the one after it starts.
     fn load_chunk(&mut self, pages: std::ops::Range<u64>) -> Result<u64> {
         self.chunk.clear();
-        self.places.par_iter().for_each(|place| place.store(NOWHERE, Ordering::Relaxed));
+        fill(&self.places, NOWHERE);
         let label = format!("chunk {}", self.chunks);
         let from = pages.start;
         let to = self.loader.fill(&label, pages, &mut self.chunk, Some(&self.places))?;

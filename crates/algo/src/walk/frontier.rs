@@ -20,6 +20,7 @@ use super::propose::{
 };
 use super::rule::{NONE, Rule};
 use super::weigh::{Weighing, contradiction};
+use crate::fill::fill;
 use crate::report::Result;
 
 /// Bytes of a batch of `rows` walks: walkers, proposals, verdicts, and a frontier.
@@ -236,7 +237,7 @@ impl<'a, 'g> Steps<'a, 'g> {
             return Ok(pending);
         }
         let (walkers, replies) = (&walkers[..testing], &self.replies);
-        replies.proposed[..testing].par_iter().for_each(|v| v.store(NONE, Ordering::Relaxed));
+        fill(&replies.proposed[..testing], NONE);
         self.frontier.set(walkers.iter().map(|walker| walker.before));
         let kernel = TestEdges { walkers, replies };
         let active = ActiveSet::In(&self.frontier);

@@ -30,6 +30,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
+use crate::fill::fill;
 use crate::groups::{Groups, Labels};
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
@@ -320,7 +321,7 @@ fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
     }
     let n = graph.vertices();
     let labels: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
-    labels.par_iter().for_each(|label| label.store(UNLABELLED, Ordering::Relaxed));
+    fill(&labels, UNLABELLED);
     let (mut frontier, mut next) = (Frontier::new(n)?, Frontier::new(n)?);
     for start in 0..n as VertexId {
         if labels[start as usize].load(Ordering::Relaxed) != UNLABELLED {

@@ -5,10 +5,10 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{BlockRef, BlockWriter, Blocks, HugeVec, StateFile, VertexId};
-use rayon::prelude::*;
 
 use super::super::UNREACHED;
 use crate::bands::Layout;
+use crate::fill::fill;
 use crate::report::Result;
 
 /// The word before a level. No vertex has this number.
@@ -63,7 +63,7 @@ pub(super) fn write_levels(
     let place = file.reserve(4 * layout.vertices as u64);
     let mut levels: HugeVec<AtomicU32> = HugeVec::zeroed(layout.band.min(layout.vertices))?;
     for (band, refs) in refs.iter().enumerate() {
-        levels.par_iter().for_each(|level| level.store(UNREACHED, Ordering::Relaxed));
+        fill(&levels, UNREACHED);
         let range = layout.range(band);
         let each = |(): &mut (), block: &[u8]| {
             let (words, _) = block.as_chunks::<4>();
