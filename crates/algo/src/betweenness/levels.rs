@@ -1,6 +1,6 @@
 //! The levels of a batch of searches, from the first to the last and back.
 
-use cenote_engine::{HugeVec, VertexId};
+use cenote_engine::{Bitmap, HugeVec, VertexId};
 
 use crate::report::Result;
 
@@ -10,7 +10,7 @@ pub(super) struct Levels {
     /// The vertices of levels that have a list, one level after the other.
     listed: HugeVec<VertexId>,
     /// Of each place of `listed`, whether a level begins there.
-    begins: HugeVec<u64>,
+    begins: Bitmap,
     used: usize,
     /// Levels without a list, in ascending order: they had many vertices.
     unlisted: Vec<u32>,
@@ -21,17 +21,16 @@ pub(super) struct Levels {
 impl Levels {
     /// Bytes for a graph of so many vertices.
     pub fn bytes_for(vertices: usize) -> u64 {
-        4 * vertices as u64 + vertices.div_ceil(64) as u64 * 8
+        4 * vertices as u64 + Bitmap::bytes_for(vertices)
     }
 
     pub fn new(vertices: usize) -> Result<Self> {
-        let (listed, begins) =
-            (HugeVec::zeroed(vertices)?, HugeVec::zeroed(vertices.div_ceil(64))?);
+        let (listed, begins) = (HugeVec::zeroed(vertices)?, Bitmap::new(vertices)?);
         Ok(Self { listed, begins, used: 0, unlisted: Vec::new(), full_from: u32::MAX })
     }
 
     pub fn clear(&mut self) {
-        self.begins[..self.used.div_ceil(64)].fill(0);
+        self.begins.clear();
         self.used = 0;
         self.unlisted.clear();
         self.full_from = u32::MAX;
@@ -48,7 +47,7 @@ impl Levels {
             self.full_from = level;
             return;
         }
-        self.begins[self.used / 64] |= 1 << (self.used % 64);
+        self.begins.insert(self.used as VertexId);
         self.listed[self.used..end].copy_from_slice(list);
         self.used = end;
     }
@@ -66,9 +65,8 @@ impl Levels {
         let end = self.used;
         loop {
             self.used -= 1;
-            let bit = 1 << (self.used % 64);
-            if self.begins[self.used / 64] & bit != 0 {
-                self.begins[self.used / 64] &= !bit;
+            if self.begins.contains(self.used as VertexId) {
+                self.begins.remove(self.used as VertexId);
                 return Some(&self.listed[self.used..end]);
             }
         }

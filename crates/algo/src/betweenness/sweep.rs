@@ -8,8 +8,8 @@ use crate::ranks::Ranks;
 
 use super::state::{Active, LANES_MAX, Lanes, Sums, UNREACHED};
 
-/// Path counts above this are divided on the next level. Not even 2^32 lists of 2^32 of them, nor
-/// what is divided by one, leave the range of a number.
+/// Path counts above this are divided on the next level. The sum of a list of 2^32 of them, and
+/// what is divided by that, stay within the range of a number.
 const LARGE: f64 = power_of_two(900);
 
 /// What path counts are multiplied by where they become smaller: exact, since it is a power of two.

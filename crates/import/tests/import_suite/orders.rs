@@ -77,8 +77,8 @@ fn degree_and_bfs_orders_are_what_they_say_on_graphs_of_every_kind() {
     let path: Vec<(u64, u64)> = (0..300).map(|i| (i, i + 1)).collect();
     let islands: Vec<(u64, u64)> =
         (0..200).flat_map(|i| [(5 * i, 5 * i + 1), (5 * i + 3, 5 * i + i % 3)]).collect();
-    let star: Vec<(u64, u64)> = (1..2000).map(|i| (700, i)).collect();
-    for edges in [path, islands, star, random_edges(400, 300, 1), random_edges(1000, 6_000, 2)] {
+    let star: Vec<(u64, u64)> = (1..5000).map(|i| (700, i)).collect();
+    for edges in [path, islands, star, random_edges(400, 300, 1), random_edges(3000, 20_000, 2)] {
         for directed in [false, true] {
             for keep_duplicates in [false, true] {
                 let config = ImportConfig::default()
