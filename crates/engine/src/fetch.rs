@@ -110,6 +110,12 @@ pub(crate) trait Work {
         false
     }
 
+    /// Whether work in memory comes before pages that have arrived, instead of filling the time in
+    /// which none has.
+    fn ready_first(&self) -> bool {
+        false
+    }
+
     /// Does a part of the work in memory.
     fn ready(&mut self, _counts: &mut Counts) -> Result<()> {
         Ok(())
@@ -218,6 +224,10 @@ impl<'f> Reads<'f> {
             let submits = polled_all || !arrived_first;
             let goes_on = submits && self.submit(work)?;
             let is_ready = work.has_ready(self.has_room());
+            if is_ready && work.ready_first() {
+                work.ready(&mut self.counts)?;
+                continue;
+            }
             let wait = submits && !goes_on && !is_ready;
             let arrived = self.poll(submits, wait, work)?;
             polled_all = !arrived;

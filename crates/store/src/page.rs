@@ -285,6 +285,12 @@ impl<'a> Page<'a> {
         usize::from(self.starts[self.starts.len() - 1 - i])
     }
 
+    /// The entries, and the table of starts.
+    #[inline]
+    pub(crate) fn parts(&self) -> Parts<'a> {
+        (self.entries, self.starts)
+    }
+
     /// Where list `i` ends within [`Page::entries`].
     #[inline]
     pub fn end(&self, i: usize) -> usize {

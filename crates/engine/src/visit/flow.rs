@@ -53,6 +53,9 @@ struct Flow<'v, 'f, C: Copies> {
     /// Pages of lists that are in memory.
     ready: VecDeque<(PageTask, PageRef<'f>)>,
     ready_max: usize,
+    /// Whether these come first: then pages are visited more nearly in order, so that delta runs
+    /// that do not stay in memory are read about once.
+    ready_first: bool,
     exhausted: bool,
     /// Requests in flight.
     loads: Slab<Load>,
@@ -80,6 +83,7 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
             weights: VecDeque::new(),
             ready: VecDeque::new(),
             ready_max: (share / 2).clamp(1, READY_MAX) as usize,
+            ready_first: visit.adjacency.run_reads().pages_again > 0,
             exhausted: false,
             loads: Slab::with_capacity(0),
             copies: Waiting::new(),
@@ -268,6 +272,10 @@ impl<C: Copies> Work for Flow<'_, '_, C> {
 
     fn has_ready(&mut self, _: bool) -> bool {
         !self.ready.is_empty() && self.has_room_for_copies()
+    }
+
+    fn ready_first(&self) -> bool {
+        self.ready_first
     }
 
     /// Dispatches a page of lists in memory, and at once the weights that are in memory too.

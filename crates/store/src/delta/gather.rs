@@ -140,16 +140,20 @@ impl DeltaRoom {
     /// Puts the changes in order, once all are added: of one entry an addition and a deletion
     /// cancel each other out. Entries are to be of so many `vertices`, owners of so many `lists`.
     pub fn finish(&mut self, vertices: VertexId, lists: u32) -> Result<(), PageFault> {
-        if let Some(edit) = self.edits.iter().find(|edit| edit.other() >= vertices) {
-            return Err(PageFault::Target { found: edit.other(), vertices });
+        // Without an early end it is vectorised.
+        let most = self.edits.iter().fold(0, |most, edit| most.max(edit.other()));
+        if most >= vertices && !self.edits.is_empty() {
+            return Err(PageFault::Target { found: most, vertices });
         }
+        // The changes of one source ascend.
+        let several = self.ends.len() > 1;
         while self.ends.len() > 1 {
             self.merge_pairs();
         }
         if self.edits.last().is_some_and(|edit| edit.owner() >= lists) {
             return Err(other("a change of a list beyond all vertices"));
         }
-        if self.edits.windows(2).any(|pair| pair[0].key() == pair[1].key()) {
+        if several && self.edits.windows(2).any(|pair| pair[0].key() == pair[1].key()) {
             self.cancel()?;
         }
         if self.spans.len() > 1 {

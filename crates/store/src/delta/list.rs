@@ -14,6 +14,12 @@ pub enum EntryOrder {
     Any,
 }
 
+/// Whether no change deletes an entry.
+pub(super) fn are_added(edits: &[PageEdit]) -> bool {
+    // Without an early end it is vectorised.
+    edits.iter().fold(true, |all, edit| all & edit.is_added())
+}
+
 /// Writes a list with its changes to the start of `out`, and returns its length.
 pub(super) fn put_together(
     list: &[VertexId],
@@ -21,7 +27,7 @@ pub(super) fn put_together(
     order: EntryOrder,
     out: &mut [VertexId],
 ) -> Result<usize, PageFault> {
-    if order == EntryOrder::Ascending || !edits.iter().all(|edit| edit.is_added()) {
+    if order == EntryOrder::Ascending || !are_added(edits) {
         return merge_list(list, edits, out);
     }
     let (same, rest) = out.split_at_mut(list.len());

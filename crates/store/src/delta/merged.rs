@@ -1,6 +1,9 @@
 //! The lists of a page with their changes.
 
+use std::ops::Range;
+
 use super::PAGE_ENTRIES_MAX;
+use super::gather::PageEdit;
 use crate::VertexId;
 use crate::error::{PageFault, other};
 
@@ -38,6 +41,45 @@ impl Merged {
         self.len += entries.len();
     }
 
+    /// Fills an empty one with so many lists: those of a page, by its entries and its table of
+    /// starts, each followed by what is added to it; lists behind those of the page have only that.
+    /// `added` ascends by owner.
+    pub fn append(
+        &mut self,
+        (entries, starts): (&[VertexId], &[u16]),
+        lists: usize,
+        added: &[PageEdit],
+    ) {
+        let start_of = |list: usize| match starts.len().checked_sub(list + 1) {
+            Some(at) => usize::from(starts[at]),
+            None => entries.len(),
+        };
+        self.len = entries.len() + added.len();
+        self.starts.resize(lists, 0);
+        let (mut next, mut copied, mut rest) = (0, 0, added);
+        while let Some(first) = rest.first() {
+            let (owner, before) = (first.owner(), added.len() - rest.len());
+            let behind = owner as usize + 1;
+            for list in next..behind {
+                self.starts[list] = start(start_of(list) + before);
+            }
+            let end = start_of(behind);
+            copy_blocks(entries, copied..end, &mut self.entries, copied + before);
+            let mut at = end + before;
+            while let Some((edit, others)) = rest.split_first()
+                && edit.owner() == owner
+            {
+                self.entries[at] = edit.other();
+                (at, rest) = (at + 1, others);
+            }
+            (next, copied) = (behind, end);
+        }
+        for list in next..lists {
+            self.starts[list] = start(start_of(list) + added.len());
+        }
+        self.entries[copied + added.len()..self.len].copy_from_slice(&entries[copied..]);
+    }
+
     /// Appends a list that `write` puts at the start of a slice; it returns the length.
     pub fn push_list(
         &mut self,
@@ -66,7 +108,72 @@ impl Merged {
     }
 }
 
+/// Copies a range, most often a short one, to a place; may write a few entries behind it.
+#[inline(always)]
+fn copy_blocks(from: &[VertexId], range: Range<usize>, to: &mut [VertexId], mut place: usize) {
+    const BLOCK: usize = 16;
+    let Range { mut start, end } = range;
+    while start < end {
+        let block = from[start..].first_chunk::<BLOCK>();
+        let Some((block, out)) = block.zip(to[place..].first_chunk_mut::<BLOCK>()) else {
+            to[place..place + end - start].copy_from_slice(&from[start..end]);
+            return;
+        };
+        *out = *block;
+        (start, place) = (start + BLOCK, place + BLOCK);
+    }
+}
+
 /// Where a list starts; [`Merged::finish`] refuses a page in which this has more than 16 bits.
 fn start(at: usize) -> u16 {
     at as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lists of a page, and what is added to each; there may be more of the latter.
+    fn assert_appended(lists: &[Vec<VertexId>], added: &[Vec<VertexId>]) {
+        let entries = lists.concat();
+        let starts = starts_of(lists);
+        let edits: Vec<_> = (0..)
+            .zip(added)
+            .flat_map(|(owner, list)| {
+                list.iter().map(move |other| PageEdit::new(owner, *other, true))
+            })
+            .collect();
+        let mut merged = Merged::default();
+        merged.clear(entries.len() + edits.len());
+        merged.append((&entries, &starts), added.len(), &edits);
+        let [first, last] = merged.finish().unwrap();
+        let both = |list: usize| [lists.get(list).map_or(&[][..], |l| l), &added[list]].concat();
+        let expected: Vec<_> = (0..added.len()).map(both).collect();
+        assert_eq!(merged.parts(), (&expected.concat()[..], &starts_of(&expected)[..]));
+        assert_eq!([first, last], [0, added.len() - 1].map(|list| expected[list].len() as u64));
+    }
+
+    /// Where lists start, as the table of a raw page has it.
+    fn starts_of(lists: &[Vec<VertexId>]) -> Vec<u16> {
+        let starts = (0..lists.len()).rev();
+        starts.map(|list| lists[..list].iter().map(Vec::len).sum::<usize>() as u16).collect()
+    }
+
+    #[test]
+    fn what_is_added_follows_each_list() {
+        let list = |len: usize| (0..len as VertexId).collect::<Vec<_>>();
+        // Lengths around those of blocks, and lists that the page does not have.
+        for lengths in [&[0, 3, 17, 0, 200, 16, 1][..], &[500], &[0], &[1, 1, 1, 1], &[32, 0]] {
+            let lists: Vec<_> = lengths.iter().map(|len| list(*len)).collect();
+            for step in 1..4 {
+                for new in 0..3 {
+                    let count = lengths.len() + new;
+                    let of = |at: usize| {
+                        if at.is_multiple_of(step) { list(at * 7 % 20) } else { vec![] }
+                    };
+                    assert_appended(&lists, &(0..count).map(of).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
 }

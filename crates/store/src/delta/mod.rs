@@ -28,7 +28,7 @@ pub(crate) use gather::Span;
 use gather::{DeltaRoom, PageEdit, RunsFrom};
 pub(crate) use lengths::Lengths;
 pub use list::EntryOrder;
-use list::put_together;
+use list::{are_added, put_together};
 use merged::Merged;
 use weights::LoggedWeights;
 pub use weights::{WeightPlace, WeightRun};
@@ -455,33 +455,43 @@ impl PageDelta<'_> {
         merged.clear(page.entries().len() + self.edits.len());
         let stored = page.list_count();
         let lists = stored + self.new as usize;
-        let mut next = 0;
-        for edits in self.edits.chunk_by(|a, b| a.owner() == b.owner()) {
-            let owner = edits[0].owner() as usize;
-            if owner >= lists {
-                return Err(other("there are changes of lists that are not in the page"));
-            }
-            copy_lists(page, next..owner, merged);
-            let list = if owner < stored { page.list(owner).targets } else { &[] };
-            merged.push_list(|out| put_together(list, edits, order, out))?;
-            next = owner + 1;
+        if self.edits.last().is_some_and(|edit| edit.owner() as usize >= lists) {
+            return Err(other("there are changes of lists that are not in the page"));
         }
-        copy_lists(page, next..lists, merged);
+        if order == EntryOrder::Any && are_added(self.edits) {
+            merged.append(page.parts(), lists, self.edits);
+        } else {
+            let mut next = 0;
+            for edits in self.edits.chunk_by(|a, b| a.owner() == b.owner()) {
+                let owner = edits[0].owner() as usize;
+                copy_lists(page, next..owner, merged);
+                let list = if owner < stored { page.list(owner).targets } else { &[] };
+                merged.push_list(|out| put_together(list, edits, order, out))?;
+                next = owner + 1;
+            }
+            copy_lists(page, next..lists, merged);
+        }
         let [first, last] = merged.finish()?;
         self.ends(page, first, last)
     }
 
-    /// Puts one list of the page together with its changes.
+    /// Puts one list of the page together with its changes. `from` is where those of the list
+    /// before it ended, at first 0; fastest if lists ascend.
     pub fn merge_list<'m>(
         &self,
         list: &List<'m>,
         order: EntryOrder,
+        from: &mut usize,
         merged: &'m mut Merged,
     ) -> Result<List<'m>, PageFault> {
         let owner = list.vertex - self.first;
-        let start = self.edits.partition_point(|edit| edit.owner() < owner);
-        let edits = &self.edits[start..];
-        let edits = &edits[..edits.partition_point(|edit| edit.owner() == owner)];
+        if self.edits[..*from].last().is_some_and(|edit| edit.owner() >= owner) {
+            *from = 0;
+        }
+        let edits = &self.edits[*from..];
+        let edits = &edits[gallop(edits, |edit| edit.owner() < owner)..];
+        let (edits, behind) = edits.split_at(gallop(edits, |edit| edit.owner() == owner));
+        *from = self.edits.len() - behind.len();
         let span = self.spans.iter().find(|span| span.owner == list.vertex);
         if edits.is_empty() && span.is_none() {
             return Ok(*list);

@@ -147,6 +147,7 @@ impl Adjacency {
         take: &mut dyn FnMut(&List<'_>),
     ) -> Result<(), PageFault> {
         let mut merged = std::mem::take(&mut decoded.merged);
+        let mut from = 0;
         let lists = vertices.chunk_by(|a, b| (*a < self.vertices) == (*b < self.vertices));
         let read = lists.into_iter().try_for_each(|vertices| {
             let is_new = vertices[0] >= self.vertices;
@@ -154,14 +155,14 @@ impl Adjacency {
                 let page = self.first_page() + page;
                 let new = |vertex: &VertexId| List::empty(*vertex, page);
                 return vertices.iter().try_for_each(|vertex| {
-                    take(&delta.merge_list(&new(vertex), order, &mut merged)?);
+                    take(&delta.merge_list(&new(vertex), order, &mut from, &mut merged)?);
                     Ok(())
                 });
             }
             let mut failed = Ok(());
             let expected = self.expected(page);
             Page::reparse_lists(bytes, &expected, vertices, decoded, &mut |list| match delta
-                .merge_list(list, order, &mut merged)
+                .merge_list(list, order, &mut from, &mut merged)
             {
                 Ok(list) => take(&list),
                 Err(fault) => failed = Err(fault),

@@ -11,14 +11,20 @@
 //!
 //! - `page`: the encoding of changes in pages
 //! - `run`: a run in the index; `index`: which page of a run has the changes of a page of lists
-//! - `read`: finds the changes of a page of lists, and keeps what was read
+//! - `read`: finds the changes of a page of lists
+//! - `chunks`: the parts of runs that are in memory; `ahead`: reads them before they are needed
 //! - `write`: writes a run
 
+mod ahead;
+mod chunks;
 pub(crate) mod index;
 pub(crate) mod page;
 pub(crate) mod read;
 pub(crate) mod run;
 pub(crate) mod write;
+
+pub use chunks::take_run_reads;
+pub use read::RunReads;
 
 /// So many runs of a level become one of the next.
 pub(crate) const FAN_IN: usize = 8;

@@ -17,6 +17,11 @@ pub(crate) struct RunPages {
 }
 
 impl RunPages {
+    /// Pages.
+    pub fn len(&self) -> u64 {
+        self.pages.end - self.pages.start
+    }
+
     /// The pages, by their numbers within the section, that may have changes of a page of lists;
     /// found at once if it is `last` alone, one of them.
     #[inline]

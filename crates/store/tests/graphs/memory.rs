@@ -1,5 +1,6 @@
 //! A device in memory, so that tests can look at and damage every byte.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use cenote_device::clock::RealClock;
@@ -20,6 +21,8 @@ struct State {
     writes: Vec<Option<(u64, usize)>>,
     /// Writes that succeed before one fails.
     writes_left: Option<usize>,
+    /// Bytes of which reads fail.
+    unreadable: Range<usize>,
 }
 
 impl MemoryDevice {
@@ -43,6 +46,10 @@ impl MemoryDevice {
 
     pub fn fail_after_writes(&self, count: usize) {
         self.state.lock().unwrap().writes_left = Some(count);
+    }
+
+    pub fn fail_reads_of(&self, bytes: Range<usize>) {
+        self.state.lock().unwrap().unreadable = bytes;
     }
 
     pub fn shared(&self) -> Arc<dyn Device> {
@@ -133,6 +140,9 @@ impl State {
         let Request { tag, op, offset, len, mut buffer } = request;
         let start = offset as usize;
         let result = match op {
+            Op::Read if start < self.unreadable.end && self.unreadable.start < start + len => {
+                Err(IoFault { errno: 5 })
+            }
             Op::Read => {
                 let end = self.bytes.len().min(start + len);
                 let found = end.saturating_sub(start);

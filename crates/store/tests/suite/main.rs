@@ -18,6 +18,7 @@ mod lookups;
 mod overhead;
 mod repeats;
 mod roundtrip;
+mod run_reads;
 mod runs;
 mod sections;
 mod snapshots;

@@ -2,10 +2,9 @@
 //!
 //! A profile may be of another day, or of a drive that others use now. So queues pass on how long
 //! requests took, and the worker corrects what the policy knows of the tiers, the time of a request
-//! of one block. A request of another size counts as the block would have taken: as much longer or
-//! shorter as the model of the drive says. Of the times it takes the lower quartile, because a
-//! request that ends while its thread computes is found late. Where more requests are in flight
-//! than a tier does at once, each has waited for others, and only its share counts.
+//! of one block, by how much longer or shorter they took than the model of the drive says of
+//! requests of this size with as many in flight. Of these ratios it takes the lower quartile,
+//! because a request that ends while its thread computes is found late.
 
 use cenote_device::Op;
 use cenote_device::model::DeviceModel;
@@ -30,60 +29,59 @@ pub(super) struct Speeds {
 }
 
 /// What is known of the requests of a tier.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Learned {
+    /// By the profile.
+    first: TierSpec,
     /// None if only requests of exactly one block count.
     model: Option<DeviceModel>,
-    /// The speeds by the model for the sizes that were seen, in bytes; none where it has none.
-    sizes: Vec<(u32, Option<TierSpec>)>,
-    /// The times of reads and of writes that are not counted yet.
-    times_ns: [Vec<u64>; 2],
+    /// For reads and for writes that are not counted yet: their times over those of the model.
+    ratios: [Vec<f64>; 2],
 }
 
 impl Learned {
-    /// The speed by the model for requests of this size.
-    fn speed_at(&mut self, bytes: u32) -> Option<TierSpec> {
-        if let Some((_, speed)) = self.sizes.iter().find(|(of, _)| *of == bytes) {
-            return *speed;
+    /// How long a request takes by the profile, with so many in flight; none if it is not known.
+    fn expected_ns(&self, response: &Response, block_bytes: u32) -> Option<f64> {
+        let Response { op, len, in_flight, .. } = *response;
+        match &self.model {
+            Some(model) => Some(model.latency_ns(op, len.into(), in_flight) as f64),
+            None if len == block_bytes => {
+                let waited = (f64::from(in_flight) / f64::from(self.first.k(op))).max(1.0);
+                Some(self.first.time_ns(op) as f64 * waited)
+            }
+            None => None,
         }
-        let model = self.model.as_ref();
-        let speed = model.and_then(|model| TierSpec::of_model(model, bytes.into()).ok());
-        self.sizes.push((bytes, speed));
-        speed
     }
 }
 
 impl Speeds {
     /// The speeds of the tiers for blocks, and their models, or none.
     pub fn new(tiers: &[TierSpec], models: &[DeviceModel], block_bytes: u32) -> Self {
-        let learned = |at| Learned { model: models.get(at).cloned(), ..Learned::default() };
-        let learned = (0..tiers.len()).map(learned).collect();
+        let learned = |(at, &first): (usize, &TierSpec)| {
+            let model = models.get(at).cloned();
+            Learned { first, model, ratios: Default::default() }
+        };
+        let learned = tiers.iter().enumerate().map(learned).collect();
         Self { block_bytes, tiers: tiers.to_vec(), told: tiers.to_vec(), learned }
     }
 
     /// Counts a request.
     pub fn count(&mut self, response: &Response) {
-        let Response { tier, op, len, in_flight, latency_ns } = *response;
+        let Response { tier, op, latency_ns, .. } = *response;
         let learned = &mut self.learned[usize::from(tier)];
+        let Some(expected_ns) = learned.expected_ns(response, self.block_bytes) else { return };
         let tier = &mut self.tiers[usize::from(tier)];
-        let (k, blocks) = if len == self.block_bytes {
-            (tier.k(op), 1.0)
-        } else {
-            let (own, block) = (learned.speed_at(len), learned.speed_at(self.block_bytes));
-            let (Some(own), Some(block)) = (own, block) else { return };
-            (own.k(op), own.time_ns(op) as f64 / block.time_ns(op) as f64)
-        };
-        let waited = (f64::from(in_flight) / f64::from(k)).max(1.0);
         let (at, time_ns) = match op {
             Op::Read => (0, &mut tier.read_ns),
             Op::Write => (1, &mut tier.write_ns),
         };
-        let times_ns = &mut learned.times_ns[at];
-        times_ns.push((latency_ns as f64 / waited / blocks) as u64);
-        if times_ns.len() == LEARN_AT {
-            let (_, quartile_ns, _) = times_ns.select_nth_unstable(LEARN_AT / 4);
-            *time_ns = time_ns.midpoint(*quartile_ns).max(1);
-            times_ns.clear();
+        let ratios = &mut learned.ratios[at];
+        ratios.push(latency_ns as f64 / expected_ns);
+        if ratios.len() == LEARN_AT {
+            let (_, &mut quartile, _) = ratios.select_nth_unstable_by(LEARN_AT / 4, f64::total_cmp);
+            let seen_ns = (learned.first.time_ns(op) as f64 * quartile) as u64;
+            *time_ns = time_ns.midpoint(seen_ns).max(1);
+            ratios.clear();
         }
     }
 
@@ -166,19 +164,41 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_other_sizes_count_as_the_model_says_of_a_block() {
+    fn requests_count_as_the_model_says_of_their_size_and_of_as_many_in_flight() {
         let model = Preset::all()[0].model();
         let block_bytes = 16 << 10;
-        let of = |bytes| TierSpec::of_model(&model, bytes).unwrap();
-        let (page, block) = (of(4 << 10), of(block_bytes));
-        assert!(page.read_ns < block.read_ns, "a model without sizes shows nothing");
+        let block = TierSpec::of_model(&model, block_bytes).unwrap();
         let mut speeds = Speeds::new(&[block; 2], &[model.clone(), model.clone()], 16 << 10);
-        let as_known = response(Op::Read, 1, page.read_ns);
-        count(&mut speeds, 10 * LEARN_AT, &as_known);
-        assert_eq!(speeds.changed(), None, "pages that are as fast as the model says");
-        count(&mut speeds, 30 * LEARN_AT, &Response { latency_ns: 3 * page.read_ns, ..as_known });
+        for len in [BLOCK, 16 << 10] {
+            for in_flight in [1, block.k_r / 2, 4 * block.k_r] {
+                let latency_ns = model.latency_ns(Op::Read, len.into(), in_flight);
+                let as_known = Response { len, ..response(Op::Read, in_flight, latency_ns) };
+                count(&mut speeds, 10 * LEARN_AT, &as_known);
+                assert_eq!(speeds.changed(), None, "{as_known:?}");
+            }
+        }
+        let slower = 3 * model.latency_ns(Op::Read, BLOCK.into(), 2);
+        count(&mut speeds, 30 * LEARN_AT, &response(Op::Read, 2, slower));
         let changed = speeds.changed().unwrap();
-        assert!(changed[1].read_ns.abs_diff(3 * block.read_ns) < 10, "{changed:?}, not {block:?}");
+        assert!(
+            changed[1].read_ns.abs_diff(3 * block.read_ns) < 1000,
+            "{changed:?}, not {block:?}"
+        );
         assert_eq!((changed[0], changed[1].write_ns), (block, block.write_ns));
+    }
+
+    #[test]
+    fn a_drive_that_its_rate_limits_is_as_slow_with_few_requests_in_flight() {
+        // A thousand requests a second, of which it does 64 at once and each alone at once.
+        let mut model = Preset::all()[0].model();
+        model.curves.clear();
+        for size in &mut model.sizes {
+            (size.k_r, size.read_iops_max, size.read_us_qd1) = (64, 1000.0, 100.0);
+        }
+        let known = TierSpec::of_model(&model, BLOCK.into()).unwrap();
+        assert_eq!(known.read_share_ns(), 1e6);
+        let mut speeds = Speeds::new(&[known; 2], &[model.clone(), model], BLOCK);
+        count(&mut speeds, 30 * LEARN_AT, &response(Op::Read, 16, 16_000_000));
+        assert_eq!(speeds.changed(), None);
     }
 }

@@ -1,0 +1,44 @@
+//! Reads chunks of runs before they are needed.
+
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{Builder, JoinHandle};
+
+use super::chunks::Reading;
+
+/// A thread that reads chunks; it ends, and is joined, when this is dropped.
+pub(super) struct ReadAhead {
+    /// Present until this is dropped.
+    sender: Option<Sender<Reading>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ReadAhead {
+    /// None where no thread can be started: then chunks are read when they are needed.
+    pub fn start() -> Option<Self> {
+        let (sender, readings) = channel::<Reading>();
+        let read = move || {
+            let mut queue = None;
+            for reading in readings {
+                // After an error the thread that needs the chunk reads it again, and reports it.
+                let _ = reading.read(&mut queue);
+            }
+        };
+        let thread = Builder::new().name("cenote-runs".to_owned()).spawn(read).ok()?;
+        Some(Self { sender: Some(sender), thread: Some(thread) })
+    }
+
+    pub fn read(&self, readings: Vec<Reading>) {
+        let sender = self.sender.as_ref().expect("it is there until the drop");
+        // If the thread has ended, what was sent is dropped, and so read by whoever needs it.
+        readings.into_iter().for_each(|reading| drop(sender.send(reading)));
+    }
+}
+
+impl Drop for ReadAhead {
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! The parts of runs that are in memory.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use cenote_device::{Buffer, Device, Queue, QueueConfig};
+
+use super::page::RunPage;
+use super::run::RunPages;
+use crate::error::{PageFault, Result, equal};
+use crate::format::PageKind;
+use crate::header;
+use crate::readers::lock;
+use crate::table::SectionPages;
+
+/// Most bytes that are read at once.
+const CHUNK_BYTES_MAX: usize = 256 << 10;
+
+/// So many chunks of a run, if not pages, are kept where not all of it is: a pass visits pages that
+/// are in memory before those that it waits for, and threads are not equally far.
+const CHUNKS_KEPT: usize = 32;
+const PAGES_KEPT_MIN: usize = 4;
+
+/// Of the chunks that are kept, one of so many is for those that a pass will need next.
+const AHEAD_SHARE: usize = 8;
+
+thread_local! {
+    /// Requests and bytes that the thread has asked for.
+    static READS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// Requests and bytes of delta runs that the calling thread has asked for since the last call.
+pub fn take_run_reads() -> (u64, u64) {
+    READS.take()
+}
+
+fn count_read(len: usize) {
+    let (requests, read) = READS.get();
+    READS.set((requests + 1, read + len as u64));
+}
+
+/// The runs of the lists of one direction, and what is in memory of them.
+pub(super) struct Chunks {
+    /// Distinguishes them from those of other runs.
+    id: u64,
+    device: Arc<dyn Device>,
+    pub section: SectionPages,
+    pub runs: Vec<Run>,
+    pub chunk_pages_max: u64,
+    /// Bytes of each run that are kept.
+    pub kept_bytes: usize,
+}
+
+pub(super) struct Run {
+    pub pages: RunPages,
+    kept: Mutex<Kept>,
+    /// Notified when a chunk was read.
+    was_read: Condvar,
+}
+
+/// What is in memory of a run.
+#[derive(Default)]
+struct Kept {
+    /// By their first pages; neither they nor those that are being read overlap.
+    chunks: BTreeMap<u64, Arc<RunChunk>>,
+    /// Their first pages, the one that was read first in front.
+    oldest: VecDeque<u64>,
+    /// Those that are being read: their first pages, and how many they have.
+    reading: BTreeMap<u64, u64>,
+    /// Of both.
+    bytes: usize,
+    /// A queue without a request in flight.
+    idle: Option<Box<dyn Queue>>,
+    /// That of a dropped chunk, for the next one: new memory costs more than the read into it.
+    spare: Option<Buffer>,
+}
+
+/// Pages of a run.
+#[derive(Debug)]
+pub(super) struct RunChunk {
+    /// The `id` of its runs.
+    of: u64,
+    first: u64,
+    pages: u64,
+    bytes: Buffer,
+    /// Whether a page was verified.
+    are_verified: Box<[AtomicBool]>,
+}
+
+impl RunChunk {
+    fn holds(&self, page: u64) -> bool {
+        page.wrapping_sub(self.first) < self.pages
+    }
+
+    /// The page behind its last one.
+    pub fn end(&self) -> u64 {
+        self.first + self.pages
+    }
+}
+
+impl Kept {
+    fn chunk(&self, page: u64) -> Option<&Arc<RunChunk>> {
+        let (_, before) = self.chunks.range(..=page).next_back()?;
+        Some(before).filter(|chunk| chunk.holds(page))
+    }
+
+    /// The page behind those with a page that are being read together.
+    fn reading_until(&self, page: u64) -> Option<u64> {
+        let (first, pages) = self.reading.range(..=page).next_back()?;
+        Some(first + pages).filter(|end| page < *end)
+    }
+
+    /// The first page of what is in memory, or is being read, behind a page that is neither.
+    fn next(&self, page: u64) -> Option<u64> {
+        let chunk = self.chunks.range(page..).next().map(|(first, _)| *first);
+        let reading = self.reading.range(page..).next().map(|(first, _)| *first);
+        chunk.into_iter().chain(reading).min()
+    }
+
+    /// Drops the oldest chunks until there is room for so many bytes more, or none is left.
+    fn make_room(&mut self, len: usize, kept_bytes: usize) {
+        while self.bytes + len > kept_bytes
+            && let Some(oldest) = self.oldest.pop_front()
+        {
+            let dropped = self.chunks.remove(&oldest).expect("each chunk is in both");
+            self.bytes -= dropped.bytes.len();
+            self.spare = Arc::into_inner(dropped).map(|chunk| chunk.bytes);
+        }
+    }
+
+    /// Adds a chunk that was being read.
+    fn insert(&mut self, chunk: &Arc<RunChunk>) {
+        self.reading.remove(&chunk.first);
+        self.oldest.push_back(chunk.first);
+        self.chunks.insert(chunk.first, Arc::clone(chunk));
+    }
+}
+
+impl Chunks {
+    /// `bytes` are for what is kept of all runs; more for runs so many that a page of each does not
+    /// fit.
+    pub fn new(
+        device: Arc<dyn Device>,
+        section: SectionPages,
+        runs: Vec<RunPages>,
+        bytes: u64,
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let page_bytes = section.page_bytes;
+        let kept_bytes = (bytes as usize / runs.len().max(1)).max(PAGES_KEPT_MIN * page_bytes);
+        let chunk = kept_bytes / CHUNKS_KEPT;
+        let run = |pages| Run { pages, kept: Mutex::default(), was_read: Condvar::new() };
+        Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            device,
+            runs: runs.into_iter().map(run).collect(),
+            chunk_pages_max: (chunk.clamp(page_bytes, CHUNK_BYTES_MAX) / page_bytes) as u64,
+            section,
+            kept_bytes,
+        }
+    }
+
+    /// Whether a chunk is of these runs and has a page.
+    pub fn holds(&self, chunk: &RunChunk, number: u64) -> bool {
+        chunk.of == self.id && chunk.holds(number)
+    }
+
+    /// Whether a page is of one of so many chunks that follow a chunk.
+    pub fn follows(&self, chunk: Option<&RunChunk>, number: u64, chunks: u64) -> bool {
+        let end = chunk.filter(|chunk| chunk.of == self.id).map(RunChunk::end);
+        end.is_some_and(|end| (end..end + chunks * self.chunk_pages_max).contains(&number))
+    }
+
+    /// A verified page of a chunk.
+    pub fn page<'c>(&self, run: usize, chunk: &'c RunChunk, number: u64) -> Result<RunPage<'c>> {
+        let (at, page_bytes) = ((number - chunk.first) as usize, self.section.page_bytes);
+        let bytes = &chunk.bytes[at * page_bytes..][..page_bytes];
+        let is_verified = &chunk.are_verified[at];
+        // Two threads may both verify it, which does no harm.
+        if !is_verified.load(Ordering::Relaxed) {
+            let check = self.check(&self.runs[run].pages, number, bytes);
+            check.map_err(|fault| self.section.fault(number, fault))?;
+            is_verified.store(true, Ordering::Relaxed);
+        }
+        Ok(RunPage::reparse(bytes))
+    }
+
+    fn check(&self, pages: &RunPages, number: u64, bytes: &[u8]) -> Result<(), PageFault> {
+        let header = header::verify(bytes, &self.section.identity(number), PageKind::DeltaRun)?;
+        let mut groups = RunPage::parse(bytes, &header)?.groups();
+        let first = groups.next().map_or(0, |group| group.page);
+        equal("page of the first group", first, pages.firsts[(number - pages.pages.start) as usize])
+    }
+
+    /// The chunk with a page of a run, from memory or from the device: then of up to so many pages.
+    pub fn chunk(self: &Arc<Self>, run: usize, number: u64, pages: u64) -> Result<Arc<RunChunk>> {
+        let Run { kept, was_read, .. } = &self.runs[run];
+        let mut kept = lock(kept);
+        while kept.chunk(number).is_none() && kept.reading_until(number).is_some() {
+            kept = was_read.wait(kept).unwrap_or_else(PoisonError::into_inner);
+        }
+        if let Some(chunk) = kept.chunk(number) {
+            return Ok(Arc::clone(chunk));
+        }
+        let reading = self.begin(run, &mut kept, number, pages);
+        let mut queue = kept.idle.take();
+        drop(kept);
+        let chunk = reading.read(&mut queue)?;
+        lock(&self.runs[run].kept).idle = queue;
+        Ok(chunk)
+    }
+
+    /// The reads of the next chunks of a run from a page on, as far as there is room for them, that
+    /// are neither in memory nor being read. The caller has to do them.
+    pub fn begin_next(self: &Arc<Self>, run: usize, from: u64) -> Vec<Reading> {
+        let chunk_bytes = self.chunk_pages_max as usize * self.section.page_bytes;
+        let ahead = (self.kept_bytes / chunk_bytes).min(CHUNKS_KEPT) / AHEAD_SHARE;
+        let Run { pages, kept, .. } = &self.runs[run];
+        let mut kept = lock(kept);
+        let end = pages.pages.end.min(from + ahead as u64 * self.chunk_pages_max);
+        let (mut begun, mut at) = (Vec::new(), from);
+        while at < end {
+            let known = kept.chunk(at).map(|chunk| chunk.end());
+            at = known.or_else(|| kept.reading_until(at)).unwrap_or_else(|| {
+                let reading = self.begin(run, &mut kept, at, self.chunk_pages_max);
+                let end = at + reading.pages;
+                begun.push(reading);
+                end
+            });
+        }
+        begun
+    }
+
+    /// Begins to read up to so many pages of a run that lie together, from one on that is neither
+    /// in memory nor being read.
+    fn begin(self: &Arc<Self>, run: usize, kept: &mut Kept, number: u64, pages: u64) -> Reading {
+        let SectionPages { section, table, page_bytes, .. } = &self.section;
+        let run_end = self.runs[run].pages.pages.end;
+        let end = kept.next(number).unwrap_or(run_end).min(number + pages);
+        let place = table.run(section.first_page + number..section.first_page + end);
+        let len = place.pages as usize * page_bytes;
+        count_read(len);
+        kept.make_room(len, self.kept_bytes);
+        kept.bytes += len;
+        kept.reading.insert(number, place.pages);
+        Reading {
+            chunks: Arc::clone(self),
+            run,
+            first: number,
+            pages: place.pages,
+            offset: place.physical * *page_bytes as u64,
+            len,
+            buffer: kept.spare.take().filter(|spare| spare.len() == len),
+        }
+    }
+}
+
+/// Pages that are being read, for which other threads wait. Whether it is read or not, they go on
+/// once it is dropped.
+pub(super) struct Reading {
+    chunks: Arc<Chunks>,
+    run: usize,
+    first: u64,
+    pages: u64,
+    offset: u64,
+    len: usize,
+    buffer: Option<Buffer>,
+}
+
+impl Reading {
+    /// Reads it, on a queue without a request in flight, which is opened where there is none.
+    pub fn read(mut self, queue: &mut Option<Box<dyn Queue>>) -> Result<Arc<RunChunk>> {
+        let device = self.chunks.device.as_ref();
+        let buffer = match self.buffer.take() {
+            Some(buffer) => buffer,
+            None => Buffer::new(self.len)?,
+        };
+        let mut open = match queue.take() {
+            Some(open) => open,
+            None => device.queue(&QueueConfig::with_depth(1).any_thread(true))?,
+        };
+        let (offset, len) = (self.offset, self.len);
+        let bytes = cenote_device::read_exact_on(open.as_mut(), device, offset, len, buffer)?;
+        // After an error it may not be idle.
+        *queue = Some(open);
+        let are_verified = (0..self.pages).map(|_| AtomicBool::new(false)).collect();
+        let (of, first, pages) = (self.chunks.id, self.first, self.pages);
+        let chunk = Arc::new(RunChunk { of, first, pages, bytes, are_verified });
+        lock(&self.chunks.runs[self.run].kept).insert(&chunk);
+        Ok(chunk)
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        let Run { kept, was_read, .. } = &self.chunks.runs[self.run];
+        let mut kept = lock(kept);
+        if kept.reading.remove(&self.first).is_some() {
+            kept.bytes -= self.len;
+        }
+        drop(kept);
+        was_read.notify_all();
+    }
+}

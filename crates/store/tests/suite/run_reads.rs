@@ -1,0 +1,103 @@
+//! How the pages of a large delta run are read: by several threads, ahead of them, and again where
+//! not all of them stay in memory.
+
+use std::collections::BTreeSet;
+use std::thread::scope;
+
+use cenote_store::superblock::SectionKind;
+use cenote_store::{Direction, Graph, LookupConfig, Store, WriteLimits, take_run_reads};
+
+use crate::graphs::model::{add, changes};
+use crate::graphs::{Random, TestGraph};
+use crate::live::{Live, assert_same};
+
+const VERTICES: u32 = 20_000;
+const PAGE_BYTES: u64 = 4096;
+
+/// A graph, and one run of some hundred pages.
+fn with_a_large_run() -> Live {
+    let mut random = Random(3);
+    let mut pairs = |count: usize| -> Vec<(u32, u32)> {
+        let mut vertex = || random.below(VERTICES.into()) as u32;
+        (0..count).map(|_| (vertex(), vertex())).collect()
+    };
+    let edges: BTreeSet<_> = pairs(60_000).into_iter().filter(|(u, v)| u < v).collect();
+    let added = pairs(40_000);
+    let edges: Vec<_> = edges.into_iter().collect();
+    let graph = TestGraph::undirected(VERTICES as usize, &edges);
+    let mut live = Live::new(TestGraph { duplicates_kept: false, ..graph });
+    let limits = WriteLimits::default().bulk_run_percent(1_000_000);
+    live.store = Store::open(live.device.shared()).unwrap().with_limits(limits);
+    live.commit(&changes(added.into_iter().map(|(u, v)| add(u, v))));
+    live
+}
+
+fn opened(live: &Live, run_pages: u64) -> Graph {
+    let lookups = LookupConfig::default().run_bytes(run_pages * PAGE_BYTES);
+    Graph::open_with(live.device.shared(), |_| lookups).unwrap()
+}
+
+fn scan(graph: &Graph) -> cenote_store::Result<u64> {
+    let mut entries = 0;
+    graph.scan(Direction::Out, &mut |_, page| {
+        entries += page.entries().len() as u64;
+        Ok(())
+    })?;
+    Ok(entries)
+}
+
+#[test]
+fn a_pass_reads_each_page_of_a_run_once() {
+    let live = with_a_large_run();
+    let pages = live.graph().superblock().section(SectionKind::DeltaRuns).unwrap().pages;
+    assert!(pages > 100 && live.graph().runs() == 1, "{pages} pages");
+    for run_pages in [0, 7, 8, 40, 100, pages] {
+        let graph = opened(&live, run_pages);
+        take_run_reads();
+        for pass in 0..2 {
+            let entries = scan(&graph).unwrap();
+            assert_eq!(entries, graph.superblock().stored_out);
+            let (requests, bytes) = take_run_reads();
+            let is_kept = pass > 0 && run_pages >= pages;
+            let expected = if is_kept { 0 } else { pages * PAGE_BYTES };
+            assert_eq!(bytes, expected, "{run_pages} pages kept, pass {pass}, {requests} requests");
+        }
+    }
+}
+
+#[test]
+fn several_threads_read_a_run_at_once() {
+    let live = with_a_large_run();
+    for run_pages in [0, 8, 40, 1000] {
+        let graph = opened(&live, run_pages);
+        scope(|scope| {
+            let read = || assert_same(&graph, &live.model);
+            (0..3).for_each(|_| drop(scope.spawn(read)));
+        });
+    }
+}
+
+/// Also one that is read ahead: then the thread that needs it reports it, and none waits for ever.
+#[test]
+fn a_page_that_cannot_be_read_is_an_error_until_it_can() {
+    let live = with_a_large_run();
+    let section = *live.graph().superblock().section(SectionKind::DeltaRuns).unwrap();
+    let entries = live.graph().superblock().stored_out;
+    for run_pages in [0, 40, 1000] {
+        let graph = opened(&live, run_pages);
+        for page in section.range().step_by(9) {
+            let at = (graph.physical(page) * PAGE_BYTES) as usize;
+            live.device.fail_reads_of(at..at + PAGE_BYTES as usize);
+            let read =
+                scope(|scope| [(); 2].map(|()| scope.spawn(|| scan(&graph))).map(|t| t.join()));
+            live.device.fail_reads_of(0..0);
+            for read in read {
+                match read.unwrap() {
+                    Err(error) => assert!(error.to_string().contains("error 5"), "{error}"),
+                    Ok(found) => assert_eq!((found, run_pages), (entries, 1000), "in memory"),
+                }
+            }
+            assert_eq!(scan(&graph).unwrap(), entries, "it can be read again");
+        }
+    }
+}
