@@ -132,7 +132,7 @@ impl Kept {
 
     /// Adds a chunk that was being read.
     fn insert(&mut self, chunk: &Arc<RunChunk>) {
-        self.reading.remove(&chunk.first);
+        self.reading.remove(&chunk.first).expect("it was being read");
         self.oldest.push_back(chunk.first);
         self.chunks.insert(chunk.first, Arc::clone(chunk));
     }
@@ -253,6 +253,7 @@ impl Chunks {
             offset: place.physical * *page_bytes as u64,
             len,
             buffer: kept.spare.take().filter(|spare| spare.len() == len),
+            is_read: false,
         }
     }
 }
@@ -267,6 +268,8 @@ pub(super) struct Reading {
     offset: u64,
     len: usize,
     buffer: Option<Buffer>,
+    /// Whether they are in memory; others may already read them again then.
+    is_read: bool,
 }
 
 impl Reading {
@@ -289,6 +292,7 @@ impl Reading {
         let (of, first, pages) = (self.chunks.id, self.first, self.pages);
         let chunk = Arc::new(RunChunk { of, first, pages, bytes, are_verified });
         lock(&self.chunks.runs[self.run].kept).insert(&chunk);
+        self.is_read = true;
         Ok(chunk)
     }
 }
@@ -296,11 +300,11 @@ impl Reading {
 impl Drop for Reading {
     fn drop(&mut self) {
         let Run { kept, was_read, .. } = &self.chunks.runs[self.run];
-        let mut kept = lock(kept);
-        if kept.reading.remove(&self.first).is_some() {
+        if !self.is_read {
+            let mut kept = lock(kept);
+            kept.reading.remove(&self.first).expect("it was being read");
             kept.bytes -= self.len;
         }
-        drop(kept);
         was_read.notify_all();
     }
 }

@@ -188,7 +188,8 @@ impl ListRuns {
         let pages = if is_pass { self.chunks.chunk_pages_max } else { 1 };
         let chunk = self.chunks.chunk(run, number, pages)?;
         // A pass that leaves out whole chunks does not need the next ones either.
-        if self.chunks.follows(last, number, 1) {
+        let is_alone = matches!(self.ahead.get(), Some(None));
+        if self.chunks.follows(last, number, 1) && !is_alone {
             let next = self.chunks.begin_next(run, chunk.end());
             if !next.is_empty()
                 && let Some(ahead) = self.ahead.get_or_init(ReadAhead::start)
