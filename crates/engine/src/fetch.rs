@@ -2,10 +2,10 @@
 //!
 //! A [`Work`] names the next request and processes what has arrived; it is behind a pointer, so
 //! that this loop is compiled once, not for each kernel. [`Reads::run`] submits while there is
-//! room, polls, dispatches arrived pages, works at pages in memory meanwhile, and sleeps only when
-//! there are neither. It counts requests and bytes, feeds the depth control, and stops when the
-//! run is cancelled. Pages arrive as extents in buffers of the worker (`auto`), or one by one
-//! through the pool (`block`, `vertex`).
+//! room, polls, dispatches arrived pages, works at pages in memory meanwhile (or before, if the
+//! work says so), and sleeps only when there are neither. It counts requests and bytes, feeds the
+//! depth control, and stops when the run is cancelled. Pages arrive as extents in buffers of the
+//! worker (`auto`), or one by one through the pool (`block`, `vertex`).
 //!
 //! A worker thread keeps its [`Fetcher`] between visits. A visit takes it and puts it back at its
 //! end, so no two visits share one; after an error it is dropped with its requests in flight.

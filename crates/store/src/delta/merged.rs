@@ -44,7 +44,7 @@ impl Merged {
     /// Fills an empty one with so many lists: those of a page, by its entries and its table of
     /// starts, each followed by what is added to it; lists behind those of the page have only that.
     /// `added` ascends by owner.
-    pub fn append(
+    pub fn fill(
         &mut self,
         (entries, starts): (&[VertexId], &[u16]),
         lists: usize,
@@ -145,7 +145,7 @@ mod tests {
             .collect();
         let mut merged = Merged::default();
         merged.clear(entries.len() + edits.len());
-        merged.append((&entries, &starts), added.len(), &edits);
+        merged.fill((&entries, &starts), added.len(), &edits);
         let [first, last] = merged.finish().unwrap();
         let both = |list: usize| [lists.get(list).map_or(&[][..], |l| l), &added[list]].concat();
         let expected: Vec<_> = (0..added.len()).map(both).collect();

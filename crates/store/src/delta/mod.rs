@@ -459,7 +459,7 @@ impl PageDelta<'_> {
             return Err(other("there are changes of lists that are not in the page"));
         }
         if order == EntryOrder::Any && are_added(self.edits) {
-            merged.append(page.parts(), lists, self.edits);
+            merged.fill(page.parts(), lists, self.edits);
         } else {
             let mut next = 0;
             for edits in self.edits.chunk_by(|a, b| a.owner() == b.owner()) {

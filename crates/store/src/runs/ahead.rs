@@ -13,7 +13,8 @@ pub(super) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// None where no thread can be started: then chunks are read when they are needed.
+    /// None, with a warning, where no thread can be started: then chunks are read when they are
+    /// needed.
     pub fn start() -> Option<Self> {
         let (sender, readings) = channel::<Reading>();
         let read = move || {
@@ -23,13 +24,21 @@ impl ReadAhead {
                 let _ = reading.read(&mut queue);
             }
         };
-        let thread = Builder::new().name("cenote-runs".to_owned()).spawn(read).ok()?;
-        Some(Self { sender: Some(sender), thread: Some(thread) })
+        match Builder::new().name("cenote-runs".to_owned()).spawn(read) {
+            Ok(thread) => Some(Self { sender: Some(sender), thread: Some(thread) }),
+            Err(error) => {
+                tracing::warn!(
+                    "delta runs are not read ahead, which is slower: no thread: {error}"
+                );
+                None
+            }
+        }
     }
 
+    /// Has the thread do these reads, one after the other.
     pub fn read(&self, readings: Vec<Reading>) {
         let sender = self.sender.as_ref().expect("it is there until the drop");
-        // If the thread has ended, what was sent is dropped, and so read by whoever needs it.
+        // If the thread has ended, they are dropped. Threads that need the pages read them then.
         readings.into_iter().for_each(|reading| drop(sender.send(reading)));
     }
 }

@@ -18,9 +18,12 @@ use crate::table::SectionPages;
 /// Most bytes that are read at once.
 const CHUNK_BYTES_MAX: usize = 256 << 10;
 
-/// So many chunks of a run, if not pages, are kept where not all of it is: a pass visits pages that
-/// are in memory before those that it waits for, and threads are not equally far.
+/// The memory for a run is divided into so many chunks, which are of a page at least. Several are
+/// needed: a pass visits pages of lists that are in memory before those that it waits for, and
+/// threads are not equally far.
 const CHUNKS_KEPT: usize = 32;
+
+/// So many pages of a run are kept, however little the memory is.
 const PAGES_KEPT_MIN: usize = 4;
 
 /// Of the chunks that are kept, one of so many is for those that a pass will need next.
@@ -139,8 +142,8 @@ impl Kept {
 }
 
 impl Chunks {
-    /// `bytes` are for what is kept of all runs; more for runs so many that a page of each does not
-    /// fit.
+    /// `bytes` are for what is kept of all runs; more is kept where they are too few for
+    /// [`PAGES_KEPT_MIN`] pages of each.
     pub fn new(
         device: Arc<dyn Device>,
         section: SectionPages,

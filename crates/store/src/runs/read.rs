@@ -58,8 +58,7 @@ pub(crate) struct RunCursor {
 }
 
 impl ListRuns {
-    /// `bytes` are for what is kept of all runs; more for runs so many that a page of each does not
-    /// fit.
+    /// As [`Chunks::new`].
     pub fn new(
         device: Arc<dyn Device>,
         section: SectionPages,
@@ -188,15 +187,22 @@ impl ListRuns {
         let pages = if is_pass { self.chunks.chunk_pages_max } else { 1 };
         let chunk = self.chunks.chunk(run, number, pages)?;
         // A pass that leaves out whole chunks does not need the next ones either.
-        let is_alone = matches!(self.ahead.get(), Some(None));
-        if self.chunks.follows(last, number, 1) && !is_alone {
-            let next = self.chunks.begin_next(run, chunk.end());
-            if !next.is_empty()
-                && let Some(ahead) = self.ahead.get_or_init(ReadAhead::start)
-            {
-                ahead.read(next);
-            }
+        if self.chunks.follows(last, number, 1) {
+            self.read_ahead(run, chunk.end());
         }
         Ok(chunk)
+    }
+
+    /// Has the next chunks of a run, from a page on, read while the caller works.
+    fn read_ahead(&self, run: usize, from: u64) {
+        if matches!(self.ahead.get(), Some(None)) {
+            return;
+        }
+        let next = self.chunks.begin_next(run, from);
+        if !next.is_empty()
+            && let Some(ahead) = self.ahead.get_or_init(ReadAhead::start)
+        {
+            ahead.read(next);
+        }
     }
 }

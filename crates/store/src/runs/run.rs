@@ -17,7 +17,7 @@ pub(crate) struct RunPages {
 }
 
 impl RunPages {
-    /// Pages.
+    /// How many pages.
     pub fn len(&self) -> u64 {
         self.pages.end - self.pages.start
     }

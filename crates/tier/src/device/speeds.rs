@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_its_rate_limits_is_as_slow_with_few_requests_in_flight() {
+    fn a_drive_limited_to_a_rate_is_as_slow_with_few_requests_in_flight() {
         // A thousand requests a second, of which it does 64 at once and each alone at once.
         let mut model = Preset::all()[0].model();
         model.curves.clear();
