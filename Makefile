@@ -11,8 +11,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_INCREMENTAL := 0
 # A tenth less again. A failed assertion names its line all the same.
 export CARGO_PROFILE_DEV_DEBUG := 0
-# One more than there are cores: tests that wait for the drive leave theirs to others.
-export RUST_TEST_THREADS ?= $(shell echo $$(($$(nproc) + 1)))
+# Two more than there are cores: tests that wait for the drive leave theirs to others.
+export RUST_TEST_THREADS ?= $(shell echo $$(($$(nproc) + 2)))
 export CENOTE := $(abspath $(TARGET)/release/cenote)
 # What `cargo test` builds: assertions and overflow checks are on, so the Python tests use it too.
 CHECKED := $(abspath $(TARGET)/debug/cenote)
@@ -54,29 +54,32 @@ test-build: toolchain
 	  cargo test --workspace --locked --no-run; \
 	  wait $$venv && cat $(TARGET)/venv.log || { cat $(TARGET)/venv.log; exit 1; }
 
+# While the tests of Rust run, what else is needed is built, and shards on Ray are tested.
 .PHONY: test
 test: test-build
-	cargo test --workspace --locked
-	cargo build --workspace --locked --lib --example hops --example mixing --example five_best
-	ln -sf $(abspath $(TARGET))/debug/lib_cenote.so $(EXTENSION)
+	$(SUBMAKE) --no-print-directory test-beside > $(TARGET)/ray.log 2>&1 & ray=$$!; status=0; \
+	  cargo test --workspace --locked || status=1; \
+	  wait $$ray || status=1; cat $(TARGET)/ray.log; exit $$status
 	cargo test --workspace --locked --features cenote-pool/model --test model
-	$(PYTHON) python/nx-cenote/develop.py
 # One after the other: each has a conftest.py of its own. A worker without tests takes another's.
-# Ray's tests share one process, since Ray takes seconds to start, and wait for it much of the time.
-	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' \
-	    python/ray-tests > $(TARGET)/ray.log 2>&1 & ray=$$!; status=0; \
-	  for tests in tests/python python/tests python/nx-cenote/tests; do \
+	status=0; for tests in tests/python python/tests python/nx-cenote/tests; do \
 	    CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
 	    $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' -n 3 --dist worksteal \
 	      $$tests || status=1; \
-	  done; \
-	  wait $$ray || status=1; cat $(TARGET)/ray.log; exit $$status
+	  done; exit $$status
+
+# They share one process, since Ray takes seconds to start, and wait for it much of the time.
+.PHONY: test-beside
+test-beside: python
+	cargo test --workspace --locked --features cenote-pool/model --test model --no-run
+	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' \
+	    python/test-besides
 
 # Every kind of graph in every number of shards, and twenty processes that are killed.
 .PHONY: ray-soak
 ray-soak: python venv
 	CENOTE_RAY_LONG=1 PYTHONPATH=$(abspath python) \
-	  $(VENV)/bin/python -m pytest -p no:cacheprovider python/ray-tests
+	  $(VENV)/bin/python -m pytest -p no:cacheprovider python/test-besides
 
 # Other seeds than the tests', longer: SOAK_SEED=7 SOAK_TIMES=100 make soak.
 SOAK_SEED ?= 1000000
@@ -91,7 +94,7 @@ soak: python venv
 	    $(VENV)/bin/python -m pytest -p no:cacheprovider -m long -n 3 --dist worksteal $$tests; \
 	done
 	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider -m long \
-	  python/ray-tests
+	  python/test-besides
 
 # A power cut or a fault at a million changes of the device under updated graphs, in about an hour.
 # One again: cargo run -p cenote-sim --example crash -- replay SEED POINT.
@@ -170,7 +173,7 @@ build: toolchain
 
 .PHONY: python
 python: toolchain
-	cargo build --workspace --locked --lib --example five_best
+	cargo build --workspace --locked --lib --example hops --example mixing --example five_best
 	ln -sf $(abspath $(TARGET))/debug/lib_cenote.so $(EXTENSION)
 	$(PYTHON) python/nx-cenote/develop.py
 

@@ -74,7 +74,8 @@ impl Graph {
         plan: impl FnOnce(&Superblock) -> LookupConfig,
         pin: Option<Pin>,
     ) -> Result<Self> {
-        Self::with_pool(device, file, latest, plan, pin, None)
+        let lookups = plan(&latest.pending.superblock(&latest.commit.superblock));
+        Self::with_pool(device, file, latest, lookups, pin, None)
     }
 
     /// As [`Graph::of`], with the pages that another commit has in memory: see
@@ -83,7 +84,7 @@ impl Graph {
         device: Arc<dyn Device>,
         file: Arc<str>,
         latest: Latest,
-        plan: impl FnOnce(&Superblock) -> LookupConfig,
+        lookups: LookupConfig,
         pin: Option<Pin>,
         pool: Option<Arc<LookupPool>>,
     ) -> Result<Self> {
@@ -108,7 +109,6 @@ impl Graph {
             let fault = other("it changes an edge of a deleted vertex");
             return Err(log_fault(&file, &committed, fault));
         }
-        let lookups = plan(&superblock);
         let load = LoadLists { device: &device, file: &file, committed: &committed, pages: &pages };
         let Lists { out, back, runs } = load.load(&pending, lookups.run_bytes)?;
         let column = |kind| Some(WeightColumn::new(pages(kind)?, committed.weights.as_ref()?.kind));

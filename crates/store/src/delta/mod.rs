@@ -380,8 +380,7 @@ fn cleared<T>(mut items: Vec<T>) -> Vec<T> {
 /// The items of a page among those that ascend by page.
 fn run<T>(items: &[T], page: u64, page_of: impl Fn(&T) -> u64) -> &[T] {
     let start = items.partition_point(|item| page_of(item) < page);
-    let len = items[start..].iter().take_while(|item| page_of(item) == page).count();
-    &items[start..start + len]
+    split_front(&mut &items[start..], |item| page_of(item) == page)
 }
 
 /// Takes the first items, as far as they are wanted.

@@ -381,7 +381,7 @@ impl Store {
         let lookups = lookups.frames(frames).read_depth(READ_DEPTH);
         let lookups = lookups.run_bytes(self.limits.run_bytes);
         let (device, file) = (Arc::clone(&self.device), Arc::clone(&self.file));
-        Graph::with_pool(device, file, latest, |_| lookups, None, pool)
+        Graph::with_pool(device, file, latest, lookups, None, pool)
     }
 
     /// The integer ids below this number are the numbers of their vertices, deleted ones too.
