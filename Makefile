@@ -73,13 +73,13 @@ test: test-build
 test-beside: python
 	cargo test --workspace --locked --features cenote-pool/model --test model --no-run
 	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' \
-	    python/test-besides
+	    python/ray-tests
 
 # Every kind of graph in every number of shards, and twenty processes that are killed.
 .PHONY: ray-soak
 ray-soak: python venv
 	CENOTE_RAY_LONG=1 PYTHONPATH=$(abspath python) \
-	  $(VENV)/bin/python -m pytest -p no:cacheprovider python/test-besides
+	  $(VENV)/bin/python -m pytest -p no:cacheprovider python/ray-tests
 
 # Other seeds than the tests', longer: SOAK_SEED=7 SOAK_TIMES=100 make soak.
 SOAK_SEED ?= 1000000
@@ -94,7 +94,7 @@ soak: python venv
 	    $(VENV)/bin/python -m pytest -p no:cacheprovider -m long -n 3 --dist worksteal $$tests; \
 	done
 	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider -m long \
-	  python/test-besides
+	  python/ray-tests
 
 # A power cut or a fault at a million changes of the device under updated graphs, in about an hour.
 # One again: cargo run -p cenote-sim --example crash -- replay SEED POINT.

@@ -43,7 +43,7 @@ impl Default for LookupConfig {
     /// Enough for a binary search, which touches `log2(pages)` pages, to find its first pages in
     /// memory.
     fn default() -> Self {
-        Self { frames: 64, read_depth: 8, run_bytes: 4 << 20 }
+        Self { frames: 64, read_depth: 8, run_bytes: 8 << 20 }
     }
 }
 

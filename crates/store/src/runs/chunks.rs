@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use cenote_device::{Buffer, Device, Queue, QueueConfig};
+use cenote_device::{Buffer, Device, Op, Queue, QueueConfig, Request};
 
 use super::page::RunPage;
 use super::run::RunPages;
@@ -18,9 +18,9 @@ use crate::table::SectionPages;
 /// Most bytes that are read at once.
 const CHUNK_BYTES_MAX: usize = 256 << 10;
 
-/// The memory for a run is divided into so many chunks, which are of a page at least. Several are
-/// needed: a pass visits pages of lists that are in memory before those that it waits for, and
-/// threads are not equally far.
+/// The memory for a run that does not stay in it is divided into so many chunks, of a page at
+/// least. Several are needed: a pass visits pages of lists that are in memory before those that it
+/// waits for, and threads are not equally far.
 const CHUNKS_KEPT: usize = 32;
 
 /// So many pages of a run are kept, however little the memory is.
@@ -48,16 +48,17 @@ fn count_read(len: usize) {
 pub(super) struct Chunks {
     /// Distinguishes them from those of other runs.
     id: u64,
-    device: Arc<dyn Device>,
+    pub device: Arc<dyn Device>,
     pub section: SectionPages,
     pub runs: Vec<Run>,
-    pub chunk_pages_max: u64,
-    /// Bytes of each run that are kept.
-    pub kept_bytes: usize,
 }
 
 pub(super) struct Run {
     pub pages: RunPages,
+    /// Most bytes of it that are kept.
+    pub kept_bytes: usize,
+    /// Most pages of a chunk.
+    pub chunk_pages: u64,
     kept: Mutex<Kept>,
     /// Notified when a chunk was read.
     was_read: Condvar,
@@ -141,6 +142,35 @@ impl Kept {
     }
 }
 
+impl Run {
+    /// `share_bytes` of it may be kept.
+    fn new(pages: RunPages, share_bytes: usize, page_bytes: usize) -> Self {
+        let kept_bytes = share_bytes.max(PAGES_KEPT_MIN * page_bytes);
+        let stays = pages.len() as usize * page_bytes <= kept_bytes;
+        let chunk = kept_bytes / if stays { AHEAD_SHARE } else { CHUNKS_KEPT };
+        let chunk_pages = (chunk.clamp(page_bytes, CHUNK_BYTES_MAX) / page_bytes) as u64;
+        Self { pages, kept_bytes, chunk_pages, kept: Mutex::default(), was_read: Condvar::new() }
+    }
+
+    /// How many chunks behind the one that is in use are read ahead.
+    fn chunks_ahead(&self, page_bytes: usize) -> usize {
+        let kept = self.kept_bytes / (self.chunk_pages as usize * page_bytes);
+        kept.min(CHUNKS_KEPT) / AHEAD_SHARE
+    }
+}
+
+/// Divides memory among runs of so many bytes. What a small one does not need is for the others.
+fn shares(runs: &[usize], bytes: usize) -> Vec<usize> {
+    let mut ascending: Vec<usize> = (0..runs.len()).collect();
+    ascending.sort_by_key(|&run| runs[run]);
+    let (mut shares, mut rest) = (vec![0; runs.len()], bytes);
+    for (given, run) in ascending.into_iter().enumerate() {
+        shares[run] = runs[run].min(rest / (runs.len() - given));
+        rest -= shares[run];
+    }
+    shares
+}
+
 impl Chunks {
     /// `bytes` are for what is kept of all runs; more is kept where they are too few for
     /// [`PAGES_KEPT_MIN`] pages of each.
@@ -152,16 +182,13 @@ impl Chunks {
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let page_bytes = section.page_bytes;
-        let kept_bytes = (bytes as usize / runs.len().max(1)).max(PAGES_KEPT_MIN * page_bytes);
-        let chunk = kept_bytes / CHUNKS_KEPT;
-        let run = |pages| Run { pages, kept: Mutex::default(), was_read: Condvar::new() };
+        let sizes: Vec<usize> = runs.iter().map(|run| run.len() as usize * page_bytes).collect();
+        let runs = runs.into_iter().zip(shares(&sizes, bytes as usize));
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             device,
-            runs: runs.into_iter().map(run).collect(),
-            chunk_pages_max: (chunk.clamp(page_bytes, CHUNK_BYTES_MAX) / page_bytes) as u64,
+            runs: runs.map(|(run, share)| Run::new(run, share, page_bytes)).collect(),
             section,
-            kept_bytes,
         }
     }
 
@@ -170,10 +197,11 @@ impl Chunks {
         chunk.of == self.id && chunk.holds(number)
     }
 
-    /// Whether a page is of one of so many chunks that follow a chunk.
-    pub fn follows(&self, chunk: Option<&RunChunk>, number: u64, chunks: u64) -> bool {
+    /// Whether a page of a run is of one of so many chunks that follow a chunk.
+    pub fn follows(&self, run: usize, chunk: Option<&RunChunk>, number: u64, chunks: u64) -> bool {
         let end = chunk.filter(|chunk| chunk.of == self.id).map(RunChunk::end);
-        end.is_some_and(|end| (end..end + chunks * self.chunk_pages_max).contains(&number))
+        let pages = chunks * self.runs[run].chunk_pages;
+        end.is_some_and(|end| (end..end + pages).contains(&number))
     }
 
     /// A verified page of a chunk.
@@ -218,16 +246,15 @@ impl Chunks {
     /// The reads of the next chunks of a run from a page on, as far as there is room for them, that
     /// are neither in memory nor being read. The caller has to do them.
     pub fn begin_next(self: &Arc<Self>, run: usize, from: u64) -> Vec<Reading> {
-        let chunk_bytes = self.chunk_pages_max as usize * self.section.page_bytes;
-        let ahead = (self.kept_bytes / chunk_bytes).min(CHUNKS_KEPT) / AHEAD_SHARE;
-        let Run { pages, kept, .. } = &self.runs[run];
+        let ahead = self.runs[run].chunks_ahead(self.section.page_bytes) as u64;
+        let Run { pages, chunk_pages, kept, .. } = &self.runs[run];
         let mut kept = lock(kept);
-        let end = pages.pages.end.min(from + ahead as u64 * self.chunk_pages_max);
+        let end = pages.pages.end.min(from + ahead * chunk_pages);
         let (mut begun, mut at) = (Vec::new(), from);
         while at < end {
             let known = kept.chunk(at).map(|chunk| chunk.end());
             at = known.or_else(|| kept.reading_until(at)).unwrap_or_else(|| {
-                let reading = self.begin(run, &mut kept, at, self.chunk_pages_max);
+                let reading = self.begin(run, &mut kept, at, *chunk_pages);
                 let end = at + reading.pages;
                 begun.push(reading);
                 end
@@ -240,12 +267,12 @@ impl Chunks {
     /// in memory nor being read.
     fn begin(self: &Arc<Self>, run: usize, kept: &mut Kept, number: u64, pages: u64) -> Reading {
         let SectionPages { section, table, page_bytes, .. } = &self.section;
-        let run_end = self.runs[run].pages.pages.end;
-        let end = kept.next(number).unwrap_or(run_end).min(number + pages);
+        let Run { pages: of_run, kept_bytes, .. } = &self.runs[run];
+        let end = kept.next(number).unwrap_or(of_run.pages.end).min(number + pages);
         let place = table.run(section.first_page + number..section.first_page + end);
         let len = place.pages as usize * page_bytes;
         count_read(len);
-        kept.make_room(len, self.kept_bytes);
+        kept.make_room(len, *kept_bytes);
         kept.bytes += len;
         kept.reading.insert(number, place.pages);
         Reading {
@@ -276,27 +303,38 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Reads it, on a queue without a request in flight, which is opened where there is none.
-    pub fn read(mut self, queue: &mut Option<Box<dyn Queue>>) -> Result<Arc<RunChunk>> {
-        let device = self.chunks.device.as_ref();
+    /// The request for it.
+    pub fn request(&mut self, tag: u64) -> Result<Request> {
         let buffer = match self.buffer.take() {
             Some(buffer) => buffer,
             None => Buffer::new(self.len)?,
         };
+        Ok(Request { tag, op: Op::Read, offset: self.offset, len: self.len, buffer })
+    }
+
+    /// Reads it, on a queue without a request in flight, which is opened where there is none.
+    pub fn read(mut self, queue: &mut Option<Box<dyn Queue>>) -> Result<Arc<RunChunk>> {
+        let device = Arc::clone(&self.chunks.device);
+        let Request { offset, len, buffer, .. } = self.request(0)?;
         let mut open = match queue.take() {
             Some(open) => open,
             None => device.queue(&QueueConfig::with_depth(1).any_thread(true))?,
         };
-        let (offset, len) = (self.offset, self.len);
-        let bytes = cenote_device::read_exact_on(open.as_mut(), device, offset, len, buffer)?;
+        let bytes =
+            cenote_device::read_exact_on(open.as_mut(), device.as_ref(), offset, len, buffer)?;
         // After an error it may not be idle.
         *queue = Some(open);
+        Ok(self.arrived(bytes))
+    }
+
+    /// Keeps what was read.
+    pub fn arrived(mut self, bytes: Buffer) -> Arc<RunChunk> {
         let are_verified = (0..self.pages).map(|_| AtomicBool::new(false)).collect();
         let (of, first, pages) = (self.chunks.id, self.first, self.pages);
         let chunk = Arc::new(RunChunk { of, first, pages, bytes, are_verified });
         lock(&self.chunks.runs[self.run].kept).insert(&chunk);
         self.is_read = true;
-        Ok(chunk)
+        chunk
     }
 }
 
@@ -309,5 +347,19 @@ impl Drop for Reading {
             kept.bytes -= self.len;
         }
         was_read.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shares;
+
+    #[test]
+    fn what_small_runs_do_not_need_is_for_the_others() {
+        assert!(shares(&[], 100).is_empty());
+        assert_eq!(shares(&[500], 100), [100]);
+        assert_eq!(shares(&[500, 400, 300], 99), [33, 33, 33]);
+        assert_eq!(shares(&[500, 10, 400, 20], 100), [35, 10, 35, 20]);
+        assert_eq!(shares(&[5, 10, 40, 20], 100), [5, 10, 40, 20]);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use cenote_device::Device;
 
 use super::ahead::ReadAhead;
-use super::chunks::{Chunks, RunChunk};
+use super::chunks::{Chunks, Run, RunChunk};
 use super::page::RunGroup;
 use super::run::RunPages;
 use crate::error::{PageFault, Result, StoreError};
@@ -86,23 +86,24 @@ impl ListRuns {
 
     /// Bytes of memory of the index, and of the pages that may be kept.
     pub fn memory_bytes(&self) -> usize {
-        let of_run = |run: &RunPages| {
+        let of_run = |Run { pages: run, kept_bytes, .. }: &Run| {
             let pages = run.len() as usize;
-            let kept = (pages * self.page_bytes()).min(self.chunks.kept_bytes);
+            let kept = (pages * self.page_bytes()).min(*kept_bytes);
             kept + run.firsts.capacity() * 8 + pages * size_of::<(u64, Arc<RunChunk>, u64)>()
         };
-        self.runs().map(of_run).sum()
+        self.chunks.runs.iter().map(of_run).sum()
     }
 
     /// What passes read. Of runs that do not stay in memory the next pass finds nothing, since it
     /// needs them in the same order.
     pub fn reads(&self) -> RunReads {
         let mut reads = RunReads::default();
-        for pages in self.runs().map(RunPages::len) {
-            let requests = pages.div_ceil(self.chunks.chunk_pages_max);
+        for Run { pages, kept_bytes, chunk_pages, .. } in &self.chunks.runs {
+            let pages = pages.len();
+            let requests = pages.div_ceil(*chunk_pages);
             reads.pages += pages;
             reads.requests += requests;
-            if pages as usize * self.page_bytes() > self.chunks.kept_bytes {
+            if pages as usize * self.page_bytes() > *kept_bytes {
                 reads.pages_again += pages;
                 reads.requests_again += requests;
             }
@@ -112,11 +113,11 @@ impl ListRuns {
 
     /// Bytes of a reader's own chunks, which may be kept no longer by the runs.
     pub fn cursor_bytes(&self) -> usize {
-        let of_run = |run: &RunPages| {
-            let pages = run.len().min(self.chunks.chunk_pages_max);
+        let of_run = |run: &Run| {
+            let pages = run.pages.len().min(run.chunk_pages);
             pages as usize * self.page_bytes() + size_of::<RunCursor>()
         };
-        self.runs().map(of_run).sum()
+        self.chunks.runs.iter().map(of_run).sum()
     }
 
     /// Most entries that the runs together add to a page of lists.
@@ -183,11 +184,11 @@ impl ListRuns {
 
     /// The chunk with a page of a run, for a thread that had a chunk last.
     fn chunk(&self, run: usize, last: Option<&RunChunk>, number: u64) -> Result<Arc<RunChunk>> {
-        let is_pass = self.chunks.follows(last, number, PASS_CHUNKS);
-        let pages = if is_pass { self.chunks.chunk_pages_max } else { 1 };
+        let is_pass = self.chunks.follows(run, last, number, PASS_CHUNKS);
+        let pages = if is_pass { self.chunks.runs[run].chunk_pages } else { 1 };
         let chunk = self.chunks.chunk(run, number, pages)?;
         // A pass that leaves out whole chunks does not need the next ones either.
-        if self.chunks.follows(last, number, 1) {
+        if self.chunks.follows(run, last, number, 1) {
             self.read_ahead(run, chunk.end());
         }
         Ok(chunk)
@@ -200,7 +201,7 @@ impl ListRuns {
         }
         let next = self.chunks.begin_next(run, from);
         if !next.is_empty()
-            && let Some(ahead) = self.ahead.get_or_init(ReadAhead::start)
+            && let Some(ahead) = self.ahead.get_or_init(|| ReadAhead::start(&self.chunks.device))
         {
             ahead.read(next);
         }
