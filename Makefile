@@ -11,6 +11,10 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_INCREMENTAL := 0
 # A tenth less again. A failed assertion names its line all the same.
 export CARGO_PROFILE_DEV_DEBUG := 0
+# Python keeps what it has compiled, also where the environment says it should not: else each of the
+# hundreds of processes that tests start would compile all packages again.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(abspath $(TARGET))/pycache
 # Two more than there are cores: tests that wait for the drive leave theirs to others.
 export RUST_TEST_THREADS ?= $(shell echo $$(($$(nproc) + 2)))
 export CENOTE := $(abspath $(TARGET)/release/cenote)
