@@ -58,12 +58,13 @@ test-build: toolchain
 	  cargo test --workspace --locked --no-run; \
 	  wait $$venv && cat $(TARGET)/venv.log || { cat $(TARGET)/venv.log; exit 1; }
 
-# While the tests of Rust run, what else is needed is built, and shards on Ray are tested.
+# While the tests of Rust run, what else is needed is built, and shards on Ray are tested. The tests
+# start first, since cargo builds one thing after the other.
 .PHONY: test
 test: test-build
-	$(SUBMAKE) --no-print-directory test-beside > $(TARGET)/ray.log 2>&1 & ray=$$!; status=0; \
-	  cargo test --workspace --locked || status=1; \
-	  wait $$ray || status=1; cat $(TARGET)/ray.log; exit $$status
+	cargo test --workspace --locked & tests=$$!; status=0; \
+	  $(SUBMAKE) --no-print-directory test-beside > $(TARGET)/ray.log 2>&1 || status=1; \
+	  wait $$tests || status=1; cat $(TARGET)/ray.log; exit $$status
 	cargo test --workspace --locked --features cenote-pool/model --test model
 # One after the other: each has a conftest.py of its own. A worker without tests takes another's.
 	status=0; for tests in tests/python python/tests python/nx-cenote/tests; do \
