@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -197,11 +198,9 @@ impl Chunks {
         chunk.of == self.id && chunk.holds(number)
     }
 
-    /// Whether a page of a run is of one of so many chunks that follow a chunk.
-    pub fn follows(&self, run: usize, chunk: Option<&RunChunk>, number: u64, chunks: u64) -> bool {
-        let end = chunk.filter(|chunk| chunk.of == self.id).map(RunChunk::end);
-        let pages = chunks * self.runs[run].chunk_pages;
-        end.is_some_and(|end| (end..end + pages).contains(&number))
+    /// The pages of a chunk, if it is of these runs.
+    pub fn pages_of(&self, chunk: Option<&RunChunk>) -> Option<Range<u64>> {
+        chunk.filter(|chunk| chunk.of == self.id).map(|chunk| chunk.first..chunk.end())
     }
 
     /// A verified page of a chunk.

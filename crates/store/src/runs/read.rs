@@ -1,11 +1,12 @@
 //! Finds the changes of a page of lists in the runs, and keeps what was read.
 //!
 //! A pass over the lists asks for their pages in about ascending order on each thread, so it needs
-//! each page of a run about once: a thread that goes on a little behind the page that it had last
-//! reads many pages at once, and the next ones are read while it works. Any other look-up reads one
-//! page.
+//! each page of a run about once: a thread that goes on a little behind the pages that it had last
+//! reads many pages at once, and the next ones are read while it works. Any other look-up reads the
+//! pages, most often one, that have the changes of its page of lists.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use cenote_device::Device;
@@ -17,8 +18,9 @@ use super::run::RunPages;
 use crate::error::{PageFault, Result, StoreError};
 use crate::table::SectionPages;
 
-/// A thread that goes on at most so many chunks behind its last one is in a pass.
-const PASS_CHUNKS: u64 = 8;
+/// A thread that goes on at most so many pages behind its last chunk is in a pass: to read on costs
+/// less than a request for each page that it needs.
+const PASS_PAGES: u64 = 16;
 
 /// What a pass over the lists of a direction reads of delta runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,10 +150,12 @@ impl ListRuns {
         }
         for ((run, pages), cursor) in self.runs().enumerate().zip(cursors).skip(from) {
             let last = self.is_at(cursor, cursor.number).then_some(cursor.number);
-            for number in pages.holding(page, last) {
+            let holding = pages.holding(page, last);
+            let before = self.chunks.pages_of(cursor.chunk.as_deref());
+            for number in holding.clone() {
                 if !self.is_at(cursor, number) {
-                    cursor.chunk = Some(self.chunk(run, cursor.chunk.as_deref(), number)?);
-                    cursor.at = 0;
+                    let chunk = self.chunk(run, before.clone(), number..holding.end)?;
+                    (cursor.chunk, cursor.at) = (Some(chunk), 0);
                 }
                 if let Some(group) = self.group(run, cursor, number, page)? {
                     visit(&group).map_err(|fault| self.chunks.section.fault(number, fault))?;
@@ -182,13 +186,23 @@ impl ListRuns {
         cursor.chunk.as_ref().is_some_and(|chunk| self.chunks.holds(chunk, number))
     }
 
-    /// The chunk with a page of a run, for a thread that had a chunk last.
-    fn chunk(&self, run: usize, last: Option<&RunChunk>, number: u64) -> Result<Arc<RunChunk>> {
-        let is_pass = self.chunks.follows(run, last, number, PASS_CHUNKS);
-        let pages = if is_pass { self.chunks.runs[run].chunk_pages } else { 1 };
-        let chunk = self.chunks.chunk(run, number, pages)?;
-        // A pass that leaves out whole chunks does not need the next ones either.
-        if self.chunks.follows(run, last, number, 1) {
+    /// The chunk with the first of some pages of a run, for a thread that had a chunk of the pages
+    /// `before`.
+    fn chunk(
+        &self,
+        run: usize,
+        before: Option<Range<u64>>,
+        Range { start, end }: Range<u64>,
+    ) -> Result<Arc<RunChunk>> {
+        let chunk_pages = self.chunks.runs[run].chunk_pages;
+        let near = PASS_PAGES.min(chunk_pages);
+        let behind = before.as_ref().and_then(|before| start.checked_sub(before.end));
+        let goes_on = |pages| behind.is_some_and(|behind| behind < pages);
+        let pages = if goes_on(PASS_PAGES) { chunk_pages } else { chunk_pages.min(end - start) };
+        let chunk = self.chunks.chunk(run, start, pages)?;
+        // A list may go on in the next page: behind several pages it is surely a pass. One that
+        // leaves out whole chunks does not need the next ones either.
+        if goes_on(near) && before.is_some_and(|before| before.end - before.start >= near) {
             self.read_ahead(run, chunk.end());
         }
         Ok(chunk)

@@ -91,6 +91,22 @@ fn memory_that_a_small_run_does_not_need_is_for_the_others() {
     }
 }
 
+/// A page of lists has about a page of changes here, in one page of the run or in two.
+#[test]
+fn single_lists_read_few_pages_of_a_run() {
+    let live = with_runs(&[17_000]);
+    let pages = live.graph().superblock().section(SectionKind::DeltaRuns).unwrap().pages;
+    let lists: Vec<u32> = (500..VERTICES).step_by(7000).collect();
+    for run_pages in [0, 40, 300] {
+        let graph = opened(&live, run_pages);
+        take_run_reads();
+        graph.lookup().unwrap().read(Direction::Out, &lists).unwrap();
+        let (requests, bytes) = take_run_reads();
+        let (most, read) = (lists.len() as u64, bytes / PAGE_BYTES);
+        assert!(requests <= 2 * most && read <= 3 * most, "{requests}, {read} of {pages} pages");
+    }
+}
+
 #[test]
 fn several_threads_read_a_run_at_once() {
     let live = with_a_large_run();
