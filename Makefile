@@ -59,10 +59,10 @@ test-build: toolchain
 	  wait $$venv && cat $(TARGET)/venv.log || { cat $(TARGET)/venv.log; exit 1; }
 
 # While the tests of Rust run, what else is needed is built, and shards on Ray are tested. The tests
-# start first, since cargo builds one thing after the other.
+# get two seconds to start, since cargo does not start them while it builds something else.
 .PHONY: test
 test: test-build
-	cargo test --workspace --locked & tests=$$!; status=0; \
+	cargo test --workspace --locked & tests=$$!; status=0; sleep 2; \
 	  $(SUBMAKE) --no-print-directory test-beside > $(TARGET)/ray.log 2>&1 || status=1; \
 	  wait $$tests || status=1; cat $(TARGET)/ray.log; exit $$status
 	cargo test --workspace --locked --features cenote-pool/model --test model
