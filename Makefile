@@ -73,7 +73,7 @@ test: test-build
 	      $$tests || status=1; \
 	  done; exit $$status
 
-# They share one process, since Ray takes seconds to start, and wait for it much of the time.
+# The tests on Ray share one process, since it takes seconds to start, and often wait for it.
 .PHONY: test-beside
 test-beside: python
 	cargo test --workspace --locked --features cenote-pool/model --test model --no-run
