@@ -327,6 +327,11 @@ impl Graph {
     /// Bytes of memory taken by the indexes, by the device without its queues, and by the frames of
     /// look-ups.
     pub fn memory_bytes(&self) -> usize {
+        self.index_bytes() + self.pages.memory_bytes()
+    }
+
+    /// [`Graph::memory_bytes`] without what look-ups take.
+    pub fn index_bytes(&self) -> usize {
         let Layout { out, back, out_weights, back_weights, .. } = self.layout();
         let indexes = out.memory_bytes() + back.as_ref().map_or(0, Adjacency::memory_bytes);
         let columns = [out_weights, back_weights].into_iter().flatten();
@@ -334,8 +339,12 @@ impl Graph {
         let free = self.layout().free.capacity() * size_of::<Extent>();
         let table = self.layout().table.memory_bytes() + free;
         let deleted = self.layout().deleted.memory_bytes();
-        let pages = self.pages.memory_bytes() + self.pages.device.memory_bytes();
-        indexes + weights + table + deleted + pages
+        indexes + weights + table + deleted + self.pages.device.memory_bytes()
+    }
+
+    /// Bytes of memory that look-ups take once they have read a page.
+    pub fn lookup_bytes(&self) -> usize {
+        self.pages.lookup_bytes()
     }
 
     /// Streams the lengths of all lists in vertex order: `out(v, [degree of v, of v + 1, ..])`.

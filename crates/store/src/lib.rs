@@ -74,7 +74,7 @@ pub use graph::Graph;
 pub use hub_neighbours::{HubNeighbours, HubNeighboursChoice, HubNeighboursSection};
 pub use ids::{Id, IdColumn, IdRef, IdTable, Ids};
 pub use index::Adjacency;
-pub use lookup::{Choose, Chosen, Lookup};
+pub use lookup::{Choose, Chosen, ListsRead, Lookup};
 pub use order::Order;
 pub use packed::decode::Decoded;
 pub use page::{List, Page};

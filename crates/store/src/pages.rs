@@ -344,6 +344,11 @@ impl Pages {
         })
     }
 
+    /// Reads that a handle has in flight.
+    pub fn read_depth(&self) -> usize {
+        self.lookups.read_depth
+    }
+
     /// How many pages are read ahead at once.
     pub fn window_pages(&self) -> usize {
         (self.lookups.frames / 4).clamp(1, GROUP_PAGES) as usize
@@ -364,8 +369,16 @@ impl Pages {
     /// lists.
     pub fn memory_bytes(&self) -> usize {
         let frames = |pool: &Arc<Pool>| Pool::memory_bytes(pool.config()) as usize;
-        let long = self.long.iter().filter_map(OnceLock::get).map(LongLists::memory_bytes);
-        self.pool.pool.get().map_or(0, frames) + long.sum::<usize>()
+        self.pool.pool.get().map_or(0, frames) + self.long_bytes()
+    }
+
+    /// As [`Pages::memory_bytes`], after the first random read.
+    pub fn lookup_bytes(&self) -> usize {
+        Pool::memory_bytes(&self.config()) as usize + self.long_bytes()
+    }
+
+    fn long_bytes(&self) -> usize {
+        self.long.iter().filter_map(OnceLock::get).map(LongLists::memory_bytes).sum()
     }
 
     pub fn stream(&self, pages: Range<PageId>, ahead: Ahead) -> Result<PageStream> {

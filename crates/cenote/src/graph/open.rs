@@ -22,11 +22,11 @@ use crate::lock::{LockedDevice, ReaderLock};
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::{self, Access};
 
-/// Lists take `1 / LISTS_SHARE` of the memory of look-ups, and so do pages.
-pub(super) const LISTS_SHARE: u64 = 2;
+/// Pages take `1 / FRAMES_SHARE` of the memory of look-ups.
+pub(super) const FRAMES_SHARE: u64 = 2;
 
 /// Delta runs that are kept take at most `1 / RUNS_SHARE` of it.
-const RUNS_SHARE: u64 = 8;
+pub(super) const RUNS_SHARE: u64 = 8;
 
 /// Bounds of the reads in flight of look-ups, over all threads; within them, the drive's k_r.
 const READS_MIN: usize = 16;
@@ -245,7 +245,7 @@ fn read_steadily(
 fn lookups(superblock: &Superblock, profile: &Profile, free: u64, threads: usize) -> LookupConfig {
     let page_bytes = superblock.page_bytes as usize;
     let free = free.saturating_sub(index_bytes(superblock));
-    let frames = free / LISTS_SHARE / Pool::frame_bytes(page_bytes);
+    let frames = free / FRAMES_SHARE / Pool::frame_bytes(page_bytes);
     let reads = profile.model().channels(Op::Read, page_bytes as u64) as usize;
     let reads = reads.clamp(READS_MIN, READS_MAX).div_ceil(threads);
     let least = FRAMES_PER_READ * threads;

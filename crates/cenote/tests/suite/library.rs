@@ -296,6 +296,29 @@ fn lists_come_in_the_order_asked_for() {
     assert_eq!(lists, [[id("y")], [id("x")]]);
 }
 
+/// Of a page of lists one has nearly all entries, which no estimate knows: windows with it are read
+/// again, smaller, and each list comes once.
+#[test]
+fn lists_much_longer_than_they_seem_come_once_and_in_order() {
+    const LONG: u64 = 800;
+    const TIMES: usize = 600;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("uneven.cenote");
+    let edges = (1..=LONG).map(|v| (0, v)).chain((1..10_000).map(|v| (v, 0_u64)));
+    cenote::Import::new().edges(edges).directed().memory("64MiB").run(&path).unwrap();
+    let graph = Graph::options().lookups(4 << 20, 2).open(&path).unwrap();
+    let asked = folder.path().join("asked");
+    std::fs::write(&asked, "0\n1\n".repeat(TIMES) + "nobody\n").unwrap();
+    let mut seen = Vec::new();
+    let neighbors = graph.neighbors().memory(4 << 20).threads(2).of_file(&asked);
+    let error = neighbors.for_each(|list| {
+        seen.push((list.number(), list.degree() as u64));
+        Ok::<_, Error>(())
+    });
+    assert!(error.unwrap_err().to_string().contains("nobody"));
+    assert!(seen == [(0, LONG), (1, 1)].repeat(TIMES), "{} lists", seen.len());
+}
+
 /// Checks the lists of many vertices of a ring with these ids, up to an unknown one.
 fn check_ring(ids: &[String], graph: &Graph) {
     let folder = tempfile::tempdir().unwrap();

@@ -6,9 +6,7 @@
 mod chosen;
 pub(crate) mod long;
 
-use std::ops::Range;
-
-use crate::error::{PageFault, Result, equal};
+use crate::error::{PageFault, Result, at_most, equal, other};
 use crate::index::Adjacency;
 use crate::packed::decode::Decoded;
 use crate::page::List;
@@ -28,7 +26,9 @@ pub struct Lookup<'g> {
     /// Those of a page.
     vertices: Vec<VertexId>,
     pieces: Vec<Piece>,
-    entries: Vec<VertexId>,
+    /// The pages that are wanted, and how many of them delta runs were asked for, of each run.
+    numbers: Vec<u64>,
+    asked: Vec<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,13 +39,26 @@ struct Wanted {
     list: u32,
 }
 
-/// A piece of a list: its entries, and its place in the list by the page.
+/// Where a piece of a list lies in it, by its page.
 struct Piece {
     list: u32,
     page: u64,
     skip: u64,
-    degree: u64,
-    entries: Range<usize>,
+    len: u64,
+}
+
+/// What [`Lookup::read_within`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListsRead {
+    /// All lists, in the order of the vertices.
+    Whole(Vec<Vec<VertexId>>),
+    /// There is no room for a list of so many entries.
+    NoRoom {
+        /// Whose list it is.
+        vertex: VertexId,
+        /// Its length.
+        degree: u64,
+    },
 }
 
 impl<'g> Lookup<'g> {
@@ -57,7 +70,8 @@ impl<'g> Lookup<'g> {
             wanted: Vec::new(),
             vertices: Vec::new(),
             pieces: Vec::new(),
-            entries: Vec::new(),
+            numbers: Vec::new(),
+            asked: Vec::new(),
         })
     }
 
@@ -71,8 +85,27 @@ impl<'g> Lookup<'g> {
         direction: Direction,
         vertices: &[VertexId],
     ) -> Result<Vec<Vec<VertexId>>> {
+        match self.read_within(direction, vertices, &mut |_| true)? {
+            ListsRead::Whole(lists) => Ok(lists),
+            ListsRead::NoRoom { .. } => unreachable!("there is room for every list"),
+        }
+    }
+
+    /// As [`Lookup::read`], as long as there is room: `reserve` gets the length of each list before
+    /// memory is taken for it.
+    ///
+    /// # Errors
+    /// As [`Lookup::read`].
+    pub fn read_within(
+        &mut self,
+        direction: Direction,
+        vertices: &[VertexId],
+        reserve: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<ListsRead> {
         let mut lists = vec![Vec::new(); vertices.len()];
-        let Some(adjacency) = self.pages.layout.adjacency(direction) else { return Ok(lists) };
+        let Some(adjacency) = self.pages.layout.adjacency(direction) else {
+            return Ok(ListsRead::Whole(lists));
+        };
         self.wanted.clear();
         for (list, &vertex) in (0..).zip(vertices) {
             self.pages.layout.check_vertex(vertex)?;
@@ -80,39 +113,66 @@ impl<'g> Lookup<'g> {
             self.wanted.extend(pages.map(|page| Wanted { page, vertex, list }));
         }
         self.wanted.sort_unstable();
-        let (mut pieces, mut entries) =
-            (std::mem::take(&mut self.pieces), std::mem::take(&mut self.entries));
+        let mut pieces = std::mem::take(&mut self.pieces);
         pieces.clear();
-        entries.clear();
-        self.read_wanted(adjacency, &mut |&Wanted { page, list, .. }, found| {
-            let (start, skip, degree) = (entries.len(), found.skip, found.degree);
-            entries.extend_from_slice(found.targets);
-            pieces.push(Piece { list, page, skip, degree, entries: start..entries.len() });
+        let mut refused = None;
+        let read = self.read_wanted(adjacency, &mut |&Wanted { page, list, vertex }, found| {
+            let (start, len, degree) = (found.skip, found.targets.len() as u64, found.degree);
+            at_most("end of a piece of a list", start.saturating_add(len), degree)?;
+            pieces.push(Piece { list, page, skip: start, len });
+            let out = &mut lists[list as usize];
+            if out.is_empty() && degree > 0 {
+                let pages = adjacency.pages_of(vertex);
+                let room = (pages.end() - pages.start() + 1) * adjacency.page_entries_max();
+                at_most("length of a list", degree, room)?;
+                if !reserve(degree) {
+                    refused = Some(ListsRead::NoRoom { vertex, degree });
+                    return Err(other("there is no room for the list"));
+                }
+                out.resize(degree as usize, 0);
+            }
+            equal("length of a list", degree, out.len() as u64)?;
+            out[start as usize..][..len as usize].copy_from_slice(found.targets);
             Ok(())
-        })?;
-        (self.pieces, self.entries) = (pieces, entries);
-        self.pieces.sort_unstable_by_key(|piece| (piece.list, piece.page));
-        for piece in &self.pieces {
-            let list = piece.list as usize;
-            let last = *adjacency.pages_of(vertices[list]).end();
-            let out = &mut lists[list];
-            let targets = &self.entries[piece.entries.clone()];
-            let (page, skip, degree) = (piece.page, piece.skip, piece.degree);
-            let found = List { vertex: vertices[list], page, skip, degree, targets };
-            Pieces { adjacency, last_page: last, start: 0, out }.take(piece.page, &found)?;
+        });
+        self.pieces = pieces;
+        if let Some(refused) = refused {
+            return Ok(refused);
         }
-        Ok(lists)
+        read?;
+        self.pieces.sort_unstable_by_key(|piece| (piece.list, piece.page));
+        for of_list in self.pieces.chunk_by(|a, b| a.list == b.list) {
+            let mut len = 0;
+            for (piece, is_last) in of_list.iter().zip((1..).map(|n| n == of_list.len())) {
+                let continued = equal("position of a continued list", piece.skip, len);
+                len += piece.len;
+                let degree = lists[piece.list as usize].len() as u64;
+                let ended = if is_last { equal("length of a list", len, degree) } else { Ok(()) };
+                continued.and(ended).map_err(|fault| adjacency.fault(piece.page, fault))?;
+            }
+        }
+        Ok(ListsRead::Whole(lists))
     }
 
     /// Reads each page in `wanted`, which ascends, once, and calls `take` with its pieces of the
     /// lists. After an error no request is in flight.
     fn read_wanted(&mut self, adjacency: &Adjacency, take: Take<'_>) -> Result<()> {
-        let Self { pages, handle, decoded, wanted, vertices, .. } = self;
-        let table = &pages.layout.table;
+        let Self { pages, handle, decoded, wanted, vertices, numbers, asked, .. } = self;
+        let (table, read_depth) = (&pages.layout.table, pages.read_depth());
+        let of_pages = || wanted.chunk_by(|a, b| a.page == b.page);
+        let runs = adjacency.runs_from(0).map(|runs| runs.runs);
+        numbers.clear();
+        if runs.is_some() {
+            numbers.extend(of_pages().map(|of_page| of_page[0].page));
+        }
+        asked.clear();
         let mut next = 0;
-        let of_pages = wanted.chunk_by(|a, b| a.page == b.page).map(|of_page| {
+        let of_pages = of_pages().enumerate().map(|(at, of_page)| {
             let first = next;
             next += of_page.len();
+            if let Some(runs) = &runs {
+                runs.read_for(numbers, at, read_depth, asked);
+            }
             (table.physical(adjacency.first_page() + of_page[0].page), first as u64)
         });
         let read = Pages::load_each(handle, of_pages, |first, bytes| {

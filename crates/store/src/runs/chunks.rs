@@ -242,24 +242,36 @@ impl Chunks {
         Ok(chunk)
     }
 
-    /// The reads of the next chunks of a run from a page on, as far as there is room for them, that
-    /// are neither in memory nor being read. The caller has to do them.
+    /// The reads of the next chunks of a run from a page on, as far as there is room for them.
+    /// The caller has to do them.
     pub fn begin_next(self: &Arc<Self>, run: usize, from: u64) -> Vec<Reading> {
         let ahead = self.runs[run].chunks_ahead(self.section.page_bytes) as u64;
-        let Run { pages, chunk_pages, kept, .. } = &self.runs[run];
+        let Run { pages, chunk_pages, .. } = &self.runs[run];
+        self.begin_all(run, from..pages.pages.end.min(from + ahead * chunk_pages))
+    }
+
+    /// The reads of the pages of a run that are neither in memory nor being read. The caller has to
+    /// do them.
+    pub fn begin_all(self: &Arc<Self>, run: usize, pages: Range<u64>) -> Vec<Reading> {
+        let Run { chunk_pages, kept, .. } = &self.runs[run];
         let mut kept = lock(kept);
-        let end = pages.pages.end.min(from + ahead * chunk_pages);
-        let (mut begun, mut at) = (Vec::new(), from);
-        while at < end {
+        let (mut begun, mut at) = (Vec::new(), pages.start);
+        while at < pages.end {
             let known = kept.chunk(at).map(|chunk| chunk.end());
             at = known.or_else(|| kept.reading_until(at)).unwrap_or_else(|| {
-                let reading = self.begin(run, &mut kept, at, *chunk_pages);
+                let reading = self.begin(run, &mut kept, at, (pages.end - at).min(*chunk_pages));
                 let end = at + reading.pages;
                 begun.push(reading);
                 end
             });
         }
         begun
+    }
+
+    /// Whether so many pages of a run are kept until they were all read.
+    pub fn has_room(&self, run: usize, pages: usize) -> bool {
+        let Run { pages: of_run, kept_bytes, .. } = &self.runs[run];
+        pages.min(of_run.len() as usize) * self.section.page_bytes <= *kept_bytes
     }
 
     /// Begins to read up to so many pages of a run that lie together, from one on that is neither

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use cenote_device::Device;
 
 use super::ahead::ReadAhead;
-use super::chunks::{Chunks, Run, RunChunk};
+use super::chunks::{Chunks, Reading, Run, RunChunk};
 use super::page::RunGroup;
 use super::run::RunPages;
 use crate::error::{PageFault, Result, StoreError};
@@ -21,6 +21,14 @@ use crate::table::SectionPages;
 /// A thread that goes on at most so many pages behind its last chunk is in a pass: to read on costs
 /// less than a request for each page that it needs.
 const PASS_PAGES: u64 = 16;
+
+/// Pages of a run that are read for nothing rather than with another request, between two that are
+/// needed.
+const GAP_PAGES: u64 = 2;
+
+/// A look-up's share of what is kept of a run: one of so many pages, for those that it has asked
+/// for before it needs them. Several threads look up lists, and keep more than they need next.
+const ASKED_SHARE: usize = 4;
 
 /// What a pass over the lists of a direction reads of delta runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -165,6 +173,35 @@ impl ListRuns {
         Ok(())
     }
 
+    /// Has the pages of runs read that have the changes of `pages` of lists, up to that at `at` at
+    /// least, while the caller reads these pages, `in_flight` at a time. They ascend; `asked` is
+    /// how many of them were asked for before, of each run.
+    pub fn read_for(&self, pages: &[u64], at: usize, in_flight: usize, asked: &mut Vec<usize>) {
+        if matches!(self.ahead.get(), Some(None)) {
+            return;
+        }
+        asked.resize(self.chunks.runs.len(), 0);
+        for ((run, of_run), asked) in self.runs().enumerate().zip(asked) {
+            if !self.chunks.has_room(run, in_flight * ASKED_SHARE) {
+                continue;
+            }
+            while *asked <= at {
+                let mut needed = of_run.holding(pages[*asked], None);
+                *asked += 1;
+                while let Some(page) = pages.get(*asked) {
+                    let next = of_run.holding(*page, None);
+                    let is_near = next.start <= needed.end + GAP_PAGES;
+                    if !is_near || next.end - needed.start > self.chunks.runs[run].chunk_pages {
+                        break;
+                    }
+                    needed.end = next.end;
+                    *asked += 1;
+                }
+                self.read_begun(self.chunks.begin_all(run, needed));
+            }
+        }
+    }
+
     /// The changes of a page of lists in a page of a run, which the cursor's chunk holds.
     fn group<'c>(
         &self,
@@ -210,14 +247,18 @@ impl ListRuns {
 
     /// Has the next chunks of a run, from a page on, read while the caller works.
     fn read_ahead(&self, run: usize, from: u64) {
-        if matches!(self.ahead.get(), Some(None)) {
-            return;
+        if !matches!(self.ahead.get(), Some(None)) {
+            self.read_begun(self.chunks.begin_next(run, from));
         }
-        let next = self.chunks.begin_next(run, from);
-        if !next.is_empty()
+    }
+
+    /// Has chunks read while the caller works. Where there is no thread, they are read when they
+    /// are needed.
+    fn read_begun(&self, begun: Vec<Reading>) {
+        if !begun.is_empty()
             && let Some(ahead) = self.ahead.get_or_init(|| ReadAhead::start(&self.chunks.device))
         {
-            ahead.read(next);
+            ahead.read(begun);
         }
     }
 }

@@ -126,7 +126,7 @@ impl Store {
     pub fn beside_bytes(&self) -> Result<u64> {
         let graph = self.base_graph(&mut lock(&self.live))?;
         let frames = WINDOWS * WINDOW_PAGES * Pool::frame_bytes(graph.page_bytes());
-        let indexes = (graph.memory_bytes() - graph.pages.memory_bytes()) as u64;
+        let indexes = graph.index_bytes() as u64;
         // Indexes and page table are there as before and as after the merge.
         let reads = (LOAD_DEPTH * load_bytes(graph.page_bytes())) as u64;
         Ok(frames + reads + 2 * indexes + list_pages(&graph) * PAGE_BYTES)

@@ -303,7 +303,7 @@ impl Store {
             graph.load_weights(direction)?;
         }
         // Pages are counted below, also those of ids.
-        let indexes = graph.memory_bytes() - graph.pages.memory_bytes() + ids.appended_bytes();
+        let indexes = graph.index_bytes() + ids.appended_bytes();
         // Look-ups of the log have pages of their own.
         let frames = self.frames(graph.superblock()) + WINDOWS * WINDOW_PAGES;
         let pages = frames * Pool::frame_bytes(graph.page_bytes());

@@ -10,7 +10,9 @@ use cenote_device::model::preset::Preset;
 use cenote_device::wrapper::Layer;
 use cenote_device::{Device, Queue, QueueConfig};
 use cenote_pool::Pool;
-use cenote_store::{Choose, Codec, Direction, Graph, LookupConfig, StoreError, VertexId};
+use cenote_store::{
+    Choose, Codec, Direction, Graph, ListsRead, LookupConfig, StoreError, VertexId,
+};
 
 const VERTICES: u32 = 40_000;
 const FRAMES: usize = 64;
@@ -215,6 +217,31 @@ fn many_lists_come_in_the_order_asked_for_each_page_once() {
     let message = lookup.read(Direction::Out, &[1, VERTICES]).unwrap_err().to_string();
     assert!(message.contains("40000"), "{message}");
     assert_eq!(lookup.read(Direction::Out, &[HUB]).unwrap(), [test.out[HUB as usize].clone()]);
+}
+
+#[test]
+fn lists_are_read_as_long_as_there_is_room() {
+    let test = graph(false);
+    let graph = Graph::open(sim_of(&test)).unwrap();
+    let mut lookup = graph.lookup().unwrap();
+    let asked = [5, HUB, 900, 5];
+    let degrees = asked.map(|vertex| test.out[vertex as usize].len() as u64);
+    let all: u64 = degrees.iter().sum();
+    let mut read_within = |room: u64, asked: &[u32]| {
+        let mut left = room;
+        let mut reserve = |len: u64| {
+            let has_room = len <= left;
+            left -= if has_room { len } else { 0 };
+            has_room
+        };
+        lookup.read_within(Direction::Out, asked, &mut reserve).unwrap()
+    };
+    let lists = asked.map(|vertex| test.out[vertex as usize].clone()).to_vec();
+    assert_eq!(read_within(all, &asked), ListsRead::Whole(lists));
+    assert!(matches!(read_within(all - 1, &asked), ListsRead::NoRoom { .. }));
+    let refused = ListsRead::NoRoom { vertex: HUB, degree: degrees[1] };
+    assert_eq!(read_within(degrees[1] - 1, &[HUB]), refused);
+    assert_eq!(read_within(0, &[]), ListsRead::Whole(vec![]));
 }
 
 #[test]

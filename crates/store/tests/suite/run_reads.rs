@@ -110,6 +110,32 @@ fn single_lists_read_few_pages_of_a_run() {
 }
 
 #[test]
+fn many_lists_read_each_page_of_runs_once_in_few_requests() {
+    let live = with_runs(&[40_000, 18_000, 60_000]);
+    let pages = live.graph().superblock().section(SectionKind::DeltaRuns).unwrap().pages;
+    let lists_of = live.model.lists();
+    let every = |step: usize| -> Vec<u32> { (0..VERTICES).step_by(step).collect() };
+    let few = [(1000, 1, pages / 8), (200, 1, pages * 3 / 4), (200, 40, pages * 3 / 4)];
+    for (run_pages, step, requests_max) in few {
+        let graph = opened(&live, run_pages);
+        let lists = every(step);
+        take_run_reads();
+        let found = graph.lookup().unwrap().read(Direction::Out, &lists).unwrap();
+        let (requests, bytes) = take_run_reads();
+        for (list, found) in lists.iter().zip(found) {
+            let expected = &lists_of.out[*list as usize];
+            assert_eq!(found, *expected, "list {list}, {run_pages} pages kept");
+        }
+        let read = bytes / PAGE_BYTES;
+        let case = format!("{run_pages} kept, step {step}: {read} of {pages} in {requests}");
+        assert!(read <= pages + pages / 20 && requests <= requests_max, "{case}");
+    }
+    // With so little memory pages are read again.
+    let found = opened(&live, 0).lookup().unwrap().read(Direction::Out, &every(1)).unwrap();
+    assert_eq!(found, lists_of.out);
+}
+
+#[test]
 fn several_threads_read_a_run_at_once() {
     let live = with_a_large_run();
     for run_pages in [0, 8, 40, 1000] {
