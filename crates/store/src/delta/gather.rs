@@ -8,6 +8,8 @@ use crate::error::{PageFault, Result, other};
 use crate::runs::page::{RawEdit, RawSpan};
 use crate::runs::read::{ListRuns, RunCursor};
 
+pub(super) const BEYOND: &str = "a change of a list beyond all vertices";
+
 /// A change of a list of a page: a number that ascends by the owner of the list, counted from the
 /// first vertex of the page, and then by the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +39,6 @@ impl PageEdit {
     #[inline]
     pub fn is_added(self) -> bool {
         self.0 & 1 != 0
-    }
-
-    pub fn net(self) -> i64 {
-        if self.is_added() { 1 } else { -1 }
     }
 
     /// Owner and entry.
@@ -151,7 +149,7 @@ impl DeltaRoom {
             self.merge_pairs();
         }
         if self.edits.last().is_some_and(|edit| edit.owner() >= lists) {
-            return Err(other("a change of a list beyond all vertices"));
+            return Err(other(BEYOND));
         }
         if several && self.edits.windows(2).any(|pair| pair[0].key() == pair[1].key()) {
             self.cancel()?;

@@ -1,9 +1,10 @@
 //! How much longer lists have become by the changes of runs and log.
 
-use super::gather::{DeltaRoom, PageEdit};
-use super::{ListDelta, PlacedEdit};
+use super::gather::{BEYOND, RunsFrom};
+use super::{ListDelta, PlacedEdit, run};
 use crate::VertexId;
-use crate::error::Result;
+use crate::error::{Result, other};
+use crate::runs::read::RunCursor;
 
 /// The change of the length of each list, asked for in ascending order.
 pub(crate) struct Lengths<'d> {
@@ -15,13 +16,22 @@ pub(crate) struct Lengths<'d> {
     /// Ascending by vertex; a long list has one in each of its pages.
     lengths: Vec<(VertexId, i64)>,
     at: usize,
-    room: DeltaRoom,
+    /// Of each list of a page.
+    nets: Vec<i64>,
+    cursors: Vec<RunCursor>,
 }
 
 impl<'d> Lengths<'d> {
     pub fn new(delta: &'d ListDelta, first_of: impl Fn(u64) -> VertexId + 'd) -> Self {
-        let (lengths, room) = (Vec::new(), DeltaRoom::default());
-        Self { delta, first_of: Box::new(first_of), next: 0, lengths, at: 0, room }
+        Self {
+            delta,
+            first_of: Box::new(first_of),
+            next: 0,
+            lengths: Vec::new(),
+            at: 0,
+            nets: Vec::new(),
+            cursors: Vec::new(),
+        }
     }
 
     /// How much longer the list of a vertex has become.
@@ -42,9 +52,9 @@ impl<'d> Lengths<'d> {
 
     /// Loads the lists that are changed next; false if they are behind a vertex.
     fn load(&mut self, vertex: VertexId) -> Result<bool> {
-        let Self { delta, first_of, next, lengths, at, room } = self;
+        let Self { delta, first_of, next, lengths, at, nets, cursors } = self;
         (*at, _) = (0, lengths.clear());
-        if delta.runs.is_none() {
+        let Some(RunsFrom { runs, from }) = &delta.runs else {
             let rest = &delta.edits[*next as usize..];
             let Some(edits) = rest.chunk_by(|a, b| a.owner == b.owner).next() else {
                 return Ok(false);
@@ -52,19 +62,37 @@ impl<'d> Lengths<'d> {
             *next += edits.len() as u64;
             lengths.push((edits[0].owner, edits.iter().map(PlacedEdit::net).sum()));
             return Ok(true);
-        }
+        };
         while lengths.is_empty() {
             let page = *next;
             if page > delta.last_page || first_of(page) > vertex {
                 return Ok(false);
             }
             *next += 1;
-            if let Some(delta) = delta.of_page(page, first_of(page), room)? {
-                let of_lists = delta.edits.chunk_by(|a, b| a.owner() == b.owner());
-                let net = |edits: &[PageEdit]| edits.iter().map(|edit| edit.net()).sum();
-                let first = delta.first;
-                lengths.extend(of_lists.map(|edits| (first + edits[0].owner(), net(edits))));
+            let first = first_of(page);
+            let lists = delta.vertices.saturating_sub(first);
+            nets.clear();
+            // An entry that is added by one and deleted by another adds up to nothing.
+            runs.of_page(*from, page, cursors, &mut |group| {
+                let Some(last) = group.edits.last() else { return Ok(()) };
+                if last.owner() >= lists {
+                    return Err(other(BEYOND));
+                }
+                if nets.len() <= last.owner() as usize {
+                    nets.resize(last.owner() as usize + 1, 0);
+                }
+                for edit in group.edits {
+                    nets[edit.owner() as usize] += if edit.is_added() { 1 } else { -1 };
+                }
+                Ok(())
+            })?;
+            for edit in run(&delta.edits, page, PlacedEdit::page) {
+                let owner = (edit.owner - first) as usize;
+                nets.resize(nets.len().max(owner + 1), 0);
+                nets[owner] += edit.net();
             }
+            let changed = (first..).zip(nets.iter().copied()).filter(|(_, net)| *net != 0);
+            lengths.extend(changed);
         }
         Ok(true)
     }
