@@ -8,6 +8,16 @@ use crate::error::{PageFault, Result, other};
 use crate::runs::page::{RawEdit, RawSpan};
 use crate::runs::read::{ListRuns, RunCursor};
 
+/// In which order the entries of lists with changes are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EntryOrder {
+    /// As on the device.
+    #[default]
+    Ascending,
+    /// Any, which is faster: what is added follows the other entries.
+    Any,
+}
+
 pub(super) const BEYOND: &str = "a change of a list beyond all vertices";
 
 /// A change of a list of a page: a number that ascends by the owner of the list, counted from the
@@ -61,6 +71,12 @@ impl From<PageEdit> for RawEdit {
     }
 }
 
+/// Whether no change deletes an entry.
+pub(super) fn are_added(edits: &[PageEdit]) -> bool {
+    // Without an early end it is vectorised.
+    edits.iter().fold(true, |all, edit| all & edit.is_added())
+}
+
 /// How a list of several pages changes, as one of its pages must know.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
@@ -85,15 +101,17 @@ pub(crate) struct DeltaRoom {
     pub edits: Vec<PageEdit>,
     ends: Vec<usize>,
     spare: Vec<PageEdit>,
+    /// Where the changes of each owner go.
+    places: Vec<u32>,
     pub spans: Vec<Span>,
     /// The parts of runs that were read last.
     pub cursors: Vec<RunCursor>,
 }
 
 impl DeltaRoom {
-    /// Bytes for a page of at most so many changes.
-    pub const fn bytes_for(edits: usize) -> usize {
-        2 * edits * size_of::<PageEdit>()
+    /// Bytes for a page of at most so many changes and lists.
+    pub const fn bytes_for(edits: usize, lists: usize) -> usize {
+        2 * edits * size_of::<PageEdit>() + lists * size_of::<u32>()
     }
 
     pub fn clear(&mut self) {
@@ -136,28 +154,64 @@ impl DeltaRoom {
     }
 
     /// Puts the changes in order, once all are added: of one entry an addition and a deletion
-    /// cancel each other out. Entries are to be of so many `vertices`, owners of so many `lists`.
-    pub fn finish(&mut self, vertices: VertexId, lists: u32) -> Result<(), PageFault> {
+    /// cancel each other out. Where there are only additions and entries may be in any order, they
+    /// are in that of their owners. Entries are to be of so many `vertices`, owners of so many
+    /// `lists`.
+    pub fn finish(
+        &mut self,
+        vertices: VertexId,
+        lists: u32,
+        order: EntryOrder,
+    ) -> Result<(), PageFault> {
         // Without an early end it is vectorised.
         let most = self.edits.iter().fold(0, |most, edit| most.max(edit.other()));
         if most >= vertices && !self.edits.is_empty() {
             return Err(PageFault::Target { found: most, vertices });
         }
         // The changes of one source ascend.
+        let mut starts = 0;
+        for &end in &self.ends {
+            let last = self.edits[starts..end].last();
+            if last.is_some_and(|edit| edit.owner() >= lists) {
+                return Err(other(BEYOND));
+            }
+            starts = end;
+        }
         let several = self.ends.len() > 1;
-        while self.ends.len() > 1 {
+        let in_order = order == EntryOrder::Ascending || !are_added(&self.edits);
+        if several && !in_order {
+            self.group_by_owner();
+        }
+        while in_order && self.ends.len() > 1 {
             self.merge_pairs();
         }
-        if self.edits.last().is_some_and(|edit| edit.owner() >= lists) {
-            return Err(other(BEYOND));
-        }
-        if several && self.edits.windows(2).any(|pair| pair[0].key() == pair[1].key()) {
+        if several && in_order && self.edits.windows(2).any(|pair| pair[0].key() == pair[1].key()) {
             self.cancel()?;
         }
         if self.spans.len() > 1 {
             self.add_up_spans();
         }
         Ok(())
+    }
+
+    /// Puts the changes of each owner together.
+    fn group_by_owner(&mut self) {
+        let Self { edits, spare, places, .. } = self;
+        let owners = edits.iter().map(|edit| edit.owner() as usize + 1).max().unwrap_or(0);
+        places.clear();
+        places.resize(owners, 0);
+        edits.iter().for_each(|edit| places[edit.owner() as usize] += 1);
+        let mut place = 0;
+        for of_owner in &mut *places {
+            (*of_owner, place) = (place, place + *of_owner);
+        }
+        spare.resize(edits.len(), PageEdit(0));
+        for edit in &*edits {
+            let place = &mut places[edit.owner() as usize];
+            spare[*place as usize] = *edit;
+            *place += 1;
+        }
+        std::mem::swap(edits, spare);
     }
 
     /// Merges each two neighbouring sources into one.
@@ -221,4 +275,54 @@ fn merge(earlier: &[PageEdit], later: &[PageEdit], out: &mut [PageEdit]) {
     let rest = &mut out[i + j..];
     rest[..earlier.len() - i].copy_from_slice(&earlier[i..]);
     rest[earlier.len() - i..].copy_from_slice(&later[j..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(sources: &[&[(u32, VertexId, bool)]], order: EntryOrder) -> Vec<PageEdit> {
+        let mut room = DeltaRoom::default();
+        for source in sources {
+            room.add(
+                source.iter().map(|&(owner, other, add)| PageEdit::new(owner, other, add)),
+                &[],
+            );
+        }
+        room.finish(100, 10, order).unwrap();
+        room.edits
+    }
+
+    #[test]
+    fn additions_of_several_sources_come_by_owner_if_any_order_will_do() {
+        let [a, b, c] = [
+            &[(0, 7, true), (0, 9, true), (5, 1, true)][..],
+            &[(2, 30, true), (5, 0, true)],
+            &[(0, 2, true), (9, 4, true)],
+        ];
+        let mut any = finished(&[a, b, c], EntryOrder::Any);
+        assert_eq!(any.iter().map(|edit| edit.owner()).collect::<Vec<_>>(), [0, 0, 0, 2, 5, 5, 9]);
+        any.sort_unstable_by_key(|edit| edit.key());
+        assert_eq!(any, finished(&[a, b, c], EntryOrder::Ascending));
+    }
+
+    #[test]
+    fn what_is_deleted_later_is_gone_in_any_order() {
+        let sources = [&[(1, 5, true), (1, 8, true)][..], &[(1, 2, true), (1, 8, false)]];
+        for order in [EntryOrder::Any, EntryOrder::Ascending] {
+            let expected = [2, 5].map(|other| PageEdit::new(1, other, true));
+            assert_eq!(finished(&sources, order), expected);
+        }
+    }
+
+    #[test]
+    fn owners_beyond_all_lists_are_a_fault_of_any_source() {
+        for order in [EntryOrder::Any, EntryOrder::Ascending] {
+            let mut room = DeltaRoom::default();
+            for owner in [10, 3] {
+                room.add([PageEdit::new(owner, 1, true)].into_iter(), &[]);
+            }
+            assert!(room.finish(100, 10, order).is_err());
+        }
+    }
 }

@@ -1,24 +1,8 @@
 //! A list with its changes.
 
-use super::gather::PageEdit;
+use super::gather::{EntryOrder, PageEdit, are_added};
 use crate::VertexId;
 use crate::error::{PageFault, other};
-
-/// In which order the entries of lists with changes are wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EntryOrder {
-    /// As on the device.
-    #[default]
-    Ascending,
-    /// Any, which is faster: what is added follows the other entries.
-    Any,
-}
-
-/// Whether no change deletes an entry.
-pub(super) fn are_added(edits: &[PageEdit]) -> bool {
-    // Without an early end it is vectorised.
-    edits.iter().fold(true, |all, edit| all & edit.is_added())
-}
 
 /// Writes a list with its changes to the start of `out`, and returns its length.
 pub(super) fn put_together(

@@ -24,11 +24,11 @@ use crate::log::{EdgeOp, Pending};
 use crate::page::{List, Page, PageEnds};
 use crate::runs::page::{RawEdit, RawSpan, RunGroup};
 use crate::{Direction, VertexId};
+pub use gather::EntryOrder;
 pub(crate) use gather::Span;
-use gather::{DeltaRoom, PageEdit, RunsFrom};
+use gather::{DeltaRoom, PageEdit, RunsFrom, are_added};
 pub(crate) use lengths::Lengths;
-pub use list::EntryOrder;
-use list::{are_added, put_together};
+use list::put_together;
 use merged::Merged;
 use weights::LoggedWeights;
 pub use weights::{WeightPlace, WeightRun};
@@ -244,12 +244,12 @@ impl ListDelta {
         start..start + len
     }
 
-    /// Bytes of a [`DeltaRoom`] that fits every page of at most so many entries.
-    pub fn room_bytes(&self, entries_max: usize) -> usize {
+    /// Bytes of a [`DeltaRoom`] that fits every page of at most so many entries and lists.
+    pub fn room_bytes(&self, entries_max: usize, lists_max: usize) -> usize {
         // What is deleted was there or was added.
         let edits = entries_max + 2 * self.page_added_max as usize;
         let cursors = self.runs.as_ref().map_or(0, |runs| runs.runs.cursor_bytes());
-        DeltaRoom::bytes_for(edits) + cursors
+        DeltaRoom::bytes_for(edits, lists_max) + cursors
     }
 
     /// The changes of a page, if it has any.
@@ -260,7 +260,24 @@ impl ListDelta {
         first: VertexId,
         room: &'d mut DeltaRoom,
     ) -> Result<Option<PageDelta<'d>>> {
-        self.of_lists(page, first, 0..=VertexId::MAX, room)
+        self.of_page_in(page, first, EntryOrder::Ascending, room)
+    }
+
+    /// The changes of a page, for lists of which the entries are in this order.
+    #[inline]
+    pub fn of_page_in<'d>(
+        &'d self,
+        page: u64,
+        first: VertexId,
+        order: EntryOrder,
+        room: &'d mut DeltaRoom,
+    ) -> Result<Option<PageDelta<'d>>> {
+        self.of_parts((page, first), (0..=VertexId::MAX, order), self.logged(page), room)
+    }
+
+    /// The changes of the log in a page.
+    fn logged(&self, page: u64) -> (&[PlacedEdit], &[Span]) {
+        (run(&self.edits, page, PlacedEdit::page), run(&self.spans, page, |span| span.page))
     }
 
     /// The changes of a page, of the runs only those of some lists.
@@ -272,16 +289,15 @@ impl ListDelta {
         owners: RangeInclusive<VertexId>,
         room: &'d mut DeltaRoom,
     ) -> Result<Option<PageDelta<'d>>> {
-        let edits = run(&self.edits, page, PlacedEdit::page);
-        let spans = run(&self.spans, page, |span| span.page);
-        self.of_parts((page, first), owners, (edits, spans), room)
+        let in_order = (owners, EntryOrder::Ascending);
+        self.of_parts((page, first), in_order, self.logged(page), room)
     }
 
     /// The changes of some lists of a page, of which `edits` and `spans` are those of the log.
     fn of_parts<'d>(
         &'d self,
         (page, first): (u64, VertexId),
-        owners: RangeInclusive<VertexId>,
+        (owners, order): (RangeInclusive<VertexId>, EntryOrder),
         (edits, spans): (&[PlacedEdit], &[Span]),
         room: &'d mut DeltaRoom,
     ) -> Result<Option<PageDelta<'d>>> {
@@ -304,7 +320,7 @@ impl ListDelta {
         }
         if let Some(RunsFrom { runs, .. }) = &self.runs {
             let lists = self.vertices.saturating_sub(first);
-            room.finish(self.vertices, lists).map_err(|fault| runs.fault(page, fault))?;
+            room.finish(self.vertices, lists, order).map_err(|fault| runs.fault(page, fault))?;
         }
         let DeltaRoom { edits, spans, .. } = room;
         let is_changed = !edits.is_empty() || !spans.is_empty() || new > 0;
@@ -357,7 +373,7 @@ impl ListDelta {
             let of_spans = split_front(&mut own_spans, |span| span.page == page);
             let own = (of_edits, of_spans);
             let of_page = (page, first_of(page));
-            let all = 0..=VertexId::MAX;
+            let all = (0..=VertexId::MAX, EntryOrder::Ascending);
             let Some(delta) = self.of_parts(of_page, all, own, &mut room)? else { continue };
             (spans, edits) = (cleared(spans), cleared(edits));
             spans.extend(

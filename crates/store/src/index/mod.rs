@@ -12,7 +12,9 @@ use cenote_pool::PageId;
 
 use crate::delta::gather::{DeltaRoom, RunsFrom};
 use crate::delta::merged::Merged;
-use crate::delta::{Lengths, ListDelta, ListPages, PAGE_ENTRIES_MAX, PageDelta, PlacedEdit};
+use crate::delta::{
+    EntryOrder, Lengths, ListDelta, ListPages, PAGE_ENTRIES_MAX, PageDelta, PlacedEdit,
+};
 use crate::error::{PageFault, Result, StoreError, at_most, equal, other};
 use crate::format::{self, Codec};
 use crate::gallop::Cursor;
@@ -155,7 +157,9 @@ impl Adjacency {
 
     /// Whether a page has other entries or lists than on the device, not only other places of them.
     pub(crate) fn changes_entries(&self, page: u64, decoded: &mut Decoded) -> Result<bool> {
-        Ok(self.delta_of(page, &mut decoded.room)?.is_some_and(|delta| delta.changes_entries()))
+        Ok(self
+            .delta_of(page, EntryOrder::Ascending, &mut decoded.room)?
+            .is_some_and(|delta| delta.changes_entries()))
     }
 
     /// Whether a page surely has the same changes as one of another state of the graph.
@@ -191,10 +195,15 @@ impl Adjacency {
     }
 
     #[inline]
-    fn delta_of<'d>(&'d self, page: u64, room: &'d mut DeltaRoom) -> Result<Option<PageDelta<'d>>> {
+    fn delta_of<'d>(
+        &'d self,
+        page: u64,
+        order: EntryOrder,
+        room: &'d mut DeltaRoom,
+    ) -> Result<Option<PageDelta<'d>>> {
         match &self.delta {
             None => Ok(None),
-            Some(delta) => delta.of_page(page, self.vertices_in(page).start, room),
+            Some(delta) => delta.of_page_in(page, self.vertices_in(page).start, order, room),
         }
     }
 
@@ -230,10 +239,9 @@ impl Adjacency {
     /// Bytes of a [`Decoded`] that fits every page; 0 for raw pages without changes.
     pub fn decoded_bytes(&self) -> usize {
         let (entries, lists) = (self.entries_max as usize, self.lists_max as usize);
-        let merged = self
-            .delta
-            .as_ref()
-            .map_or(0, |delta| Merged::bytes_for(entries, lists) + delta.room_bytes(entries));
+        let merged = self.delta.as_ref().map_or(0, |delta| {
+            Merged::bytes_for(entries, lists) + delta.room_bytes(entries, lists)
+        });
         match self.codec() {
             Codec::Raw => merged,
             Codec::Packed => Decoded::bytes_for(entries, lists) + merged,

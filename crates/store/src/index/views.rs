@@ -182,7 +182,7 @@ impl Adjacency {
     ) -> Result<Page<'a>> {
         let expected = self.expected(page);
         let mut room = std::mem::take(&mut decoded.room);
-        let delta = self.delta_of(page, &mut room)?;
+        let delta = self.delta_of(page, order, &mut room)?;
         let bad = |fault| self.fault(page, fault);
         let Some(delta) = delta else {
             decoded.room = room;

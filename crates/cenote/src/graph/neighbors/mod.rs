@@ -45,8 +45,8 @@ const IDS_SHARE: u64 = 16;
 const ID_BYTES: u64 = 128;
 const ID_TEXT_BYTES: u64 = 32;
 
-/// Bytes per entry of a list: as stored and by ids, of a window that is read while the one before is
-/// passed on.
+/// Bytes per entry of a list: as stored and by ids, of a window that is read while the one before
+/// is passed on.
 const ENTRY_BYTES: u64 = 16;
 
 /// Bytes per entry of a weighted list: also weights, and sorted copies.
