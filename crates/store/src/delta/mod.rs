@@ -119,7 +119,7 @@ pub(crate) struct ListDelta {
 /// The changes of the lists of one page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageDelta<'d> {
-    /// Ascending by owner and entry.
+    /// Ascending by owner, and but for [`EntryOrder::Any`] by entry.
     edits: &'d [PageEdit],
     spans: &'d [Span],
     /// First vertex of the page.

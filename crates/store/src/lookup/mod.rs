@@ -142,14 +142,15 @@ impl<'g> Lookup<'g> {
         read?;
         self.pieces.sort_unstable_by_key(|piece| (piece.list, piece.page));
         for of_list in self.pieces.chunk_by(|a, b| a.list == b.list) {
-            let mut len = 0;
-            for (piece, is_last) in of_list.iter().zip((1..).map(|n| n == of_list.len())) {
-                let continued = equal("position of a continued list", piece.skip, len);
+            let (mut len, mut page) = (0, 0);
+            for piece in of_list {
+                page = piece.page;
+                equal("position of a continued list", piece.skip, len)
+                    .map_err(|fault| adjacency.fault(page, fault))?;
                 len += piece.len;
-                let degree = lists[piece.list as usize].len() as u64;
-                let ended = if is_last { equal("length of a list", len, degree) } else { Ok(()) };
-                continued.and(ended).map_err(|fault| adjacency.fault(piece.page, fault))?;
             }
+            let degree = lists[of_list[0].list as usize].len() as u64;
+            equal("length of a list", len, degree).map_err(|fault| adjacency.fault(page, fault))?;
         }
         Ok(ListsRead::Whole(lists))
     }

@@ -268,7 +268,7 @@ impl Chunks {
         begun
     }
 
-    /// Whether so many pages of a run are kept until they were all read.
+    /// Whether so many pages of a run, or all that it has, are kept at once.
     pub fn has_room(&self, run: usize, pages: usize) -> bool {
         let Run { pages: of_run, kept_bytes, .. } = &self.runs[run];
         pages.min(of_run.len() as usize) * self.section.page_bytes <= *kept_bytes

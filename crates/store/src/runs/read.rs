@@ -26,8 +26,8 @@ const PASS_PAGES: u64 = 16;
 /// needed.
 const GAP_PAGES: u64 = 2;
 
-/// A look-up's share of what is kept of a run: one of so many pages, for those that it has asked
-/// for before it needs them. Several threads look up lists, and keep more than they need next.
+/// Of the pages of a run that are kept, a look-up may have one of so many asked for before it needs
+/// them: other threads look up lists, too, and pages stay that were used.
 const ASKED_SHARE: usize = 4;
 
 /// What a pass over the lists of a direction reads of delta runs.
@@ -175,7 +175,8 @@ impl ListRuns {
 
     /// Has the pages of runs read that have the changes of `pages` of lists, up to that at `at` at
     /// least, while the caller reads these pages, `in_flight` at a time. They ascend; `asked` is
-    /// how many of them were asked for before, of each run.
+    /// how many of them were asked for before, of each run. Of a run of which too little is kept
+    /// for that, pages are read when they are needed.
     pub fn read_for(&self, pages: &[u64], at: usize, in_flight: usize, asked: &mut Vec<usize>) {
         if matches!(self.ahead.get(), Some(None)) {
             return;
