@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{Graph, HugeVec, StateArray, VertexId};
-use rayon::prelude::*;
 
 use crate::fill::fill;
+use crate::parallel;
 use crate::ranks::{for_each_by_id, is_natural};
 use crate::report::Result;
 
@@ -52,9 +52,9 @@ impl Groups {
             fill(&sizes, 0);
         }
         let label_of = |label: &AtomicU32| label.load(Ordering::Relaxed);
-        labels.par_chunks(COUNT_TOGETHER).for_each(|labels| {
+        parallel::blocks_of(COUNT_TOGETHER, labels.len(), &|range| {
             // Most labels are the largest group's: a run of one label is added at once.
-            for run in labels.chunk_by(|a, b| label_of(a) == label_of(b)) {
+            for run in labels[range].chunk_by(|a, b| label_of(a) == label_of(b)) {
                 sizes[label_of(&run[0]) as usize].fetch_add(run.len() as u32, Ordering::Relaxed);
             }
         });
@@ -87,7 +87,7 @@ fn name(graph: &Graph, kind: Labels, labels: &[AtomicU32], names: &[AtomicU32]) 
         }
         rank += 1;
     })?;
-    labels.par_iter().for_each(|label| {
+    parallel::for_each_of(labels, |_, label| {
         let name = names[label.load(Ordering::Relaxed) as usize].load(Ordering::Relaxed);
         label.store(name, Ordering::Relaxed);
     });

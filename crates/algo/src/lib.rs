@@ -44,6 +44,7 @@ pub mod mix;
 pub mod msf;
 mod neighbourhood;
 pub mod pagerank;
+mod parallel;
 mod plain;
 pub mod ppr;
 mod ranks;

@@ -27,10 +27,10 @@ use cenote_engine::{
     ActiveSet, Bitmap, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs,
     Strategy, VertexId, for_each_list, setters,
 };
-use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
 use crate::mix::{GOLDEN, mix};
+use crate::parallel;
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
 use crate::residual::{Kept, Parts, ResidualPart};
@@ -380,10 +380,9 @@ impl Rounds<'_> {
                 }
             }
         };
-        let n = done.len();
-        (0..n.div_ceil(BLOCK)).into_par_iter().for_each(|block| {
-            let (start, end) = (block * BLOCK, n.min((block + 1) * BLOCK));
-            round.settled.iter_absent_in(start as VertexId..end as VertexId).for_each(end_vertex);
+        parallel::blocks_of(BLOCK, done.len(), &|range| {
+            let range = range.start as VertexId..range.end as VertexId;
+            round.settled.iter_absent_in(range).for_each(end_vertex);
         });
         round.blocked.clear();
     }
@@ -394,7 +393,7 @@ impl Rounds<'_> {
             self.engine.check_cancel()?;
             self.count += 1;
             let round = &self.round;
-            parts.par_iter_mut().for_each(|part| {
+            parallel::for_each_mut(&mut parts, |_, part| {
                 part.retain(|list, targets| {
                     let shorter = round.shorten(list, targets)?;
                     let targets = &targets[..shorter];

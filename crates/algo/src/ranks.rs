@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cenote_engine::{
     Adjacency, Bitmap, Direction, Graph, HugeVec, Order, StateArray, StateFile, VertexId,
 };
-use rayon::prelude::*;
 
 use crate::fill::fill;
+use crate::parallel;
 use crate::report::Result;
 
 /// Whether every vertex is its own rank.
@@ -319,8 +319,10 @@ impl Parents {
         let mut parents = self.smallest.into_plain();
         if !self.ranks.is_natural() {
             let vertices = self.ranks.into_vertices(graph)?;
-            parents.par_iter_mut().filter(|parent| **parent != NO_PARENT).for_each(|parent| {
-                *parent = vertices.of(*parent);
+            parallel::for_each_chunk_mut(&mut parents, parallel::BLOCK, |_, parents| {
+                for parent in parents.iter_mut().filter(|parent| **parent != NO_PARENT) {
+                    *parent = vertices.of(*parent);
+                }
             });
         }
         Ok(parents)

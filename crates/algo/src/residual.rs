@@ -13,6 +13,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use cenote_engine::{HugeVec, VertexId};
 use rayon::prelude::*;
 
+use crate::parallel;
 use crate::report::Result;
 
 /// Words before a list's targets: the vertex; the length and whether the list is whole.
@@ -303,7 +304,9 @@ impl Residual {
             let lists = part.heads().map(|(v, at)| (v, part.targets(at)));
             lists.filter(|(v, targets)| test(*v, targets)).map(|(v, _)| v).collect::<Vec<_>>()
         };
-        let mut chosen: Vec<VertexId> = self.parts.par_iter().flat_map_iter(of_part).collect();
+        let of_parts =
+            parallel::collect_of_blocks(1, self.parts.len(), |at| of_part(&self.parts[at.start]));
+        let mut chosen: Vec<VertexId> = of_parts.concat();
         chosen.par_sort_unstable();
         chosen.dedup();
         chosen

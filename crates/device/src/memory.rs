@@ -110,15 +110,25 @@ impl Arena {
     /// Carves `count` buffers of `buffer_bytes` each (a multiple of 512), aligned to 4 KiB where
     /// `buffer_bytes` is. Returns the arena, for registration with queues, and its buffers.
     pub fn carve(buffer_bytes: usize, count: usize) -> Result<(Arc<Self>, Vec<Buffer>)> {
+        Self::carved(buffer_bytes, count, true)
+    }
+
+    /// Carves as [`Arena::carve`] does, on small pages: of buffers that are never used, or only in
+    /// part, the rest takes no memory, unless they are registered.
+    pub fn carve_sparse(buffer_bytes: usize, count: usize) -> Result<(Arc<Self>, Vec<Buffer>)> {
+        Self::carved(buffer_bytes, count, false)
+    }
+
+    fn carved(buffer_bytes: usize, count: usize, huge: bool) -> Result<(Arc<Self>, Vec<Buffer>)> {
         assert!(buffer_bytes >= 512 && buffer_bytes.is_multiple_of(512), "buffers are aligned");
         assert!(count > 0, "an arena has buffers");
         let used = buffer_bytes.checked_mul(count).expect("an arena fits the address space");
-        let mapped = if used >= HUGE_ARENA_BYTES_MIN {
+        let mapped = if huge && used >= HUGE_ARENA_BYTES_MIN {
             used.next_multiple_of(HUGE_PAGE_BYTES)
         } else {
             used
         };
-        let arena = Arc::new(Self { region: Region::new(mapped, true)? });
+        let arena = Arc::new(Self { region: Region::new(mapped, huge)? });
         let buffers = (0..count)
             .map(|i| Buffer {
                 arena: Arc::clone(&arena),
@@ -266,6 +276,8 @@ plain!(std::sync::atomic::AtomicU32 => u32, std::sync::atomic::AtomicU64 => u64)
 impl<T> Deref for HugeVec<T> {
     type Target = [T];
 
+    // Loops over vertices go through it for each of them.
+    #[inline(always)]
     fn deref(&self) -> &[T] {
         let base = self.region.as_ref().map_or(NonNull::dangling(), |m| m.base.cast::<T>());
         // SAFETY: the region holds `len` items of `T`, aligned to 4 KiB; zero bytes are a valid `T`

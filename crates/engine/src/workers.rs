@@ -27,6 +27,15 @@ impl Engine {
         step: Step,
         work: impl Fn(&mut Reads<'_>) -> Result<L> + Sync,
     ) -> Result<Vec<L>> {
+        self.locals(step, &work)
+    }
+
+    /// As [`Engine::on_workers`]. Compiled for each type of what workers make, not for each kernel.
+    fn locals<L: Send>(
+        &self,
+        step: Step,
+        work: &(dyn Fn(&mut Reads<'_>) -> Result<L> + Sync),
+    ) -> Result<Vec<L>> {
         let slots = (0..self.config.threads).map(|_| None);
         let made: Mutex<Vec<Option<L>>> = Mutex::new(slots.collect());
         self.each_worker(step, &|worker, reads| {

@@ -73,10 +73,12 @@ pub struct Scan<T> {
 }
 
 impl<T> Scan<T> {
-    /// A scan with `depth` requests of at most `request_bytes` in flight.
+    /// A scan with `depth` requests of at most `request_bytes` in flight. Where the buffers are
+    /// together larger than the device they are not registered: the kernel would touch all of
+    /// them, which takes longer than it saves.
     ///
     /// # Errors
-    /// The system refuses a queue or memory.
+    /// The system refuses a queue or memory, or does not tell the length of the device.
     pub fn new(
         device: &dyn Device,
         depth: usize,
@@ -84,10 +86,15 @@ impl<T> Scan<T> {
         page_bytes: usize,
     ) -> Result<Self> {
         assert!(depth > 0 && request_bytes.is_multiple_of(page_bytes), "whole pages are read");
-        let (arena, free) = Arena::carve(request_bytes, depth)?;
+        let (arenas, free) = if device.len_bytes()? < (depth * request_bytes) as u64 {
+            (Vec::new(), Arena::carve_sparse(request_bytes, depth)?.1)
+        } else {
+            let (arena, free) = Arena::carve(request_bytes, depth)?;
+            (vec![arena], free)
+        };
         let empty = |buffer| Filled { first_page: 0, pages: 0, buffer };
         let free = free.into_iter().map(empty).collect();
-        let queue = device.queue(&QueueConfig::with_depth(depth).arenas(vec![arena]))?;
+        let queue = device.queue(&QueueConfig::with_depth(depth).arenas(arenas))?;
         Ok(Self {
             queue,
             device: device.name(),

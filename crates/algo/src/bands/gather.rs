@@ -6,7 +6,7 @@
 //! reads the lists once, and all values as often as lists fill the memory.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use cenote_engine::{
     ActiveSet, Adjacency, Direction, Engine, EngineConfig, EngineError, Graph, HugeVec, StateFile,
@@ -16,6 +16,7 @@ use rayon::prelude::*;
 
 use super::plan::{BandPlan, Layout, Shape, Traffic};
 use crate::neighbourhood::{PIECE_WORDS, directions, load};
+use crate::parallel;
 use crate::report::{AlgoError, Result};
 use crate::residual::{ResidualPart, places, targets};
 
@@ -274,24 +275,30 @@ impl<'a> Gather<'a> {
 
     /// Replaces every entry by the value of its vertex.
     fn replace(&mut self, parts: &mut [ResidualPart], values: u64) -> Result<()> {
-        let mut done: Vec<Vec<u32>> = parts.iter().map(|part| vec![0; part.lists()]).collect();
+        // With each part goes how many entries of each of its lists are replaced.
+        let with_done = parts.iter_mut().map(|part| (vec![0u32; part.lists()], part));
+        let mut parts: Vec<_> = with_done.collect();
         for band in 0..self.layout.bands {
             let range = self.layout.range(band);
-            let is_needed = |(part, done): (&mut ResidualPart, &Vec<u32>)| {
+            let is_needed = AtomicBool::new(false);
+            parallel::for_each_mut(&mut parts, |_, (done, part)| {
+                if is_needed.load(Ordering::Relaxed) {
+                    return;
+                }
                 let (mut needed, mut done) = (false, done.iter());
                 part.for_each_mut(|entries| {
                     let next = done.next().and_then(|&at| entries.get(at as usize));
                     needed |= next.is_some_and(|&next| next < range.end);
                 });
-                needed
-            };
-            if !parts.par_iter_mut().zip(&done).any(is_needed) {
+                is_needed.fetch_or(needed, Ordering::Relaxed);
+            });
+            if !is_needed.into_inner() {
                 continue;
             }
             let place = values + VALUE_BYTES * u64::from(range.start);
             self.file.read(place, &mut self.band[..range.len()])?;
             let of_band = &self.band[..range.len()];
-            parts.par_iter_mut().zip(&mut done).for_each(|(part, done)| {
+            parallel::for_each_mut(&mut parts, |_, (done, part)| {
                 let mut done = done.iter_mut();
                 part.for_each_mut(|entries| {
                     let Some(done) = done.next() else { return };

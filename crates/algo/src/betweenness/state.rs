@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{HugeVec, VertexId};
-use rayon::prelude::*;
 
 use crate::fill::fill;
+use crate::parallel;
 use crate::report::Result;
 
 /// The most searches in a batch.
@@ -99,21 +99,18 @@ impl Lanes {
         level: u32,
         add: impl Fn(VertexId, &mut P) + Sync,
     ) -> Vec<P> {
-        let chunks = self.levels.par_chunks(CHUNK * self.count).enumerate();
-        chunks
-            .map(|(chunk, levels)| {
-                let mut part = P::default();
-                for (i, lanes) in levels.chunks_exact(self.count).enumerate() {
-                    let v = (chunk * CHUNK + i) as VertexId;
-                    if lanes.iter().any(|of_lane| of_lane.load(Ordering::Relaxed) == level)
-                        && self.has_successor(v, level)
-                    {
-                        add(v, &mut part);
-                    }
+        parallel::collect_of_blocks(CHUNK, self.levels.len() / self.count, |range| {
+            let mut part = P::default();
+            let levels = &self.levels[range.start * self.count..range.end * self.count];
+            for (v, lanes) in range.zip(levels.chunks_exact(self.count)) {
+                if lanes.iter().any(|of_lane| of_lane.load(Ordering::Relaxed) == level)
+                    && self.has_successor(v as VertexId, level)
+                {
+                    add(v as VertexId, &mut part);
                 }
-                part
-            })
-            .collect()
+            }
+            part
+        })
     }
 
     /// Whether `v` is on `level` and has a successor, in any lane.

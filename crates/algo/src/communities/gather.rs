@@ -8,13 +8,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{ActiveSet, Bitmap, HugeVec, VertexId};
-use rayon::prelude::*;
 
 use super::level::{Entry, Level, Room, entry};
 use super::lists::{TakeList, Weigh, visit};
-use super::partition::{BLOCK, ISOLATED, Partition, get};
+use super::partition::{ISOLATED, Partition, get};
 use super::tally::Tally;
 use crate::mix::mix;
+use crate::parallel;
 use crate::report::Result;
 
 /// Bytes of a slot of the table.
@@ -55,7 +55,7 @@ pub(super) struct Numbers {
 impl Numbers {
     pub fn of(labels: &[AtomicU32]) -> Result<Self> {
         let used = Bitmap::new(labels.len())?;
-        labels.par_iter().with_min_len(BLOCK).for_each(|label| {
+        parallel::for_each_of(labels, |_, label| {
             let label = label.load(Ordering::Relaxed);
             if label != ISOLATED && !used.contains(label) {
                 used.insert(label);
@@ -168,6 +168,17 @@ impl Pairs {
         }
     }
 
+    /// Calls `take` with the nodes and the weight of all pairs, from all threads.
+    fn for_each(&self, take: impl Fn(usize, usize, u64) + Sync) {
+        parallel::for_each_of(&self.keys, |slot, key| {
+            let key = key.load(Ordering::Relaxed);
+            if key != 0 {
+                let weight = self.weights[slot].load(Ordering::Relaxed);
+                take((key >> 32) as usize - 1, key as u32 as usize, weight);
+            }
+        });
+    }
+
     /// The lists of all nodes, sorted.
     fn into_level(self, degrees: HugeVec<u64>, room: &Room) -> Result<Level> {
         let nodes = degrees.len();
@@ -178,14 +189,8 @@ impl Pairs {
         if bytes > room.beside(nodes) {
             return Err(room.exceeded(nodes, bytes));
         }
-        let ends = |key: u64| ((key >> 32) as usize - 1, key as u32 as usize);
-        let used = self.keys.par_iter().zip(&self.weights[..]).with_min_len(BLOCK);
-        let used =
-            used.map(|(key, weight)| (key.load(Ordering::Relaxed), weight.load(Ordering::Relaxed)));
-        let used = used.filter(|&(key, _)| key != 0);
         let starts: HugeVec<AtomicU64> = HugeVec::zeroed(nodes + 1)?;
-        used.clone().for_each(|(key, _)| {
-            let (a, b) = ends(key);
+        self.for_each(|a, b, _| {
             starts[a].fetch_add(1, Ordering::Relaxed);
             starts[b].fetch_add(1, Ordering::Relaxed);
         });
@@ -196,8 +201,7 @@ impl Pairs {
         }
         let words: HugeVec<AtomicU32> =
             HugeVec::zeroed(2 * pairs as usize * size_of::<Entry>() / 4)?;
-        used.for_each(|(key, weight)| {
-            let (a, b) = ends(key);
+        self.for_each(|a, b, weight| {
             for (from, to) in [(a, b), (b, a)] {
                 // Filled from its end, so each start is where it should be afterwards.
                 let place = starts[from].fetch_sub(1, Ordering::Relaxed) as usize - 1;

@@ -47,11 +47,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cenote_engine::{
     Adjacency, Direction, Engine, EngineConfig, Graph, HugeVec, Needs, VertexId, setters,
 };
-use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, kept, plan_for};
-use crate::fill::fill;
+use crate::fill::{copy, fill};
 use crate::groups::{Groups, Labels};
+use crate::parallel;
 use crate::ranks::{Ranks, for_each_by_id};
 use crate::report::{AlgoError, Result, Run, pages};
 use gather::Numbers;
@@ -383,9 +383,9 @@ impl Search<'_> {
     /// communities.
     fn number(&mut self) -> Result<(usize, HugeVec<u32>)> {
         let Partition { labels, other, .. } = &self.partition;
-        other.par_iter().zip(&labels[..]).for_each(|(other, label)| {
+        parallel::for_each_of(labels, |v, label| {
             if label.load(Ordering::Relaxed) == ISOLATED {
-                other.store(ISOLATED, Ordering::Relaxed);
+                other[v].store(ISOLATED, Ordering::Relaxed);
             }
         });
         let (nodes, communities) = (Numbers::of(other)?, Numbers::of(labels)?);
@@ -420,10 +420,4 @@ impl Search<'_> {
         fill(&names, 0);
         Groups::new(engine.graph(), Labels::Members, labels, names)
     }
-}
-
-fn copy(from: &[AtomicU32], to: &[AtomicU32]) {
-    to.par_iter().zip(from).for_each(|(to, from)| {
-        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-    });
 }

@@ -7,12 +7,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{ActiveSet, Bitmap, Frontier, VertexId};
-use rayon::prelude::*;
 
 use super::lists::{TakeList, Weigh, visit};
-use super::partition::{BLOCK, ISOLATED, Partition, get, weight};
+use super::partition::{ISOLATED, Partition, get, weight};
 use super::tally::Tally;
 use crate::mix::{GOLDEN, mix};
+use crate::parallel;
 use crate::report::Result;
 
 /// A move must gain more than this share of the weight of what moves: less may be rounding.
@@ -23,6 +23,9 @@ const ROUNDS_MAX: u64 = 32;
 
 /// Rounds end when twice in a row fewer than one vertex in so many has moved.
 const SETTLED_SHARE: u64 = 256;
+
+/// Vertices of which a thread carries out the moves at a time.
+const BLOCK: usize = 1 << 14;
 
 impl Partition<'_> {
     /// Whether a vertex is in the half of the vertices that may move in a round.
@@ -60,11 +63,9 @@ impl Partition<'_> {
     /// Gives the vertices that moved their labels, and empties `moved`; returns how many there
     /// were.
     fn carry_out(&self, moved: &Bitmap, degrees: &[AtomicU64], totals: &[AtomicU64]) -> u64 {
-        let n = self.labels.len() as VertexId;
-        let starts: Vec<VertexId> = (0..n).step_by(BLOCK).collect();
-        let counts = starts.into_par_iter().map(|start| {
+        parallel::sum_of_blocks(BLOCK, self.labels.len(), |range| {
             let mut count = 0;
-            moved.take_in(start..n.min(start.saturating_add(BLOCK as VertexId)), |v| {
+            moved.take_in(range.start as VertexId..range.end as VertexId, |v| {
                 let to = get(&self.other, v);
                 let from = self.labels[v as usize].swap(to, Ordering::Relaxed);
                 let degree = weight(degrees, self.ranks.of(v));
@@ -73,8 +74,7 @@ impl Partition<'_> {
                 count += 1;
             });
             count
-        });
-        counts.sum()
+        })
     }
 }
 

@@ -3,17 +3,14 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{ActiveSet, Bitmap, Direction, Engine, Frontier, HugeVec, VertexId};
-use rayon::prelude::*;
 
 use super::lists::{Scale, TakeList, Weigh, visit};
+use crate::parallel;
 use crate::ranks::Ranks;
 use crate::report::Result;
 
 /// The label of a vertex whose edges weigh nothing: it is in no community but its own.
 pub(super) const ISOLATED: u32 = u32::MAX;
-
-/// Vertices that a thread handles at a time.
-pub(super) const BLOCK: usize = 1 << 14;
 
 /// Communities of vertices: a label each, in `0..vertices`. A community may have any label.
 pub(super) struct Partition<'e> {
@@ -71,14 +68,14 @@ impl<'e> Partition<'e> {
         let degrees = partition.degrees()?;
         let labels = &partition.labels;
         let ranks = &partition.ranks;
-        (0..n as VertexId).into_par_iter().with_min_len(BLOCK).for_each(|v| {
-            let rank = ranks.of(v);
-            let label = if weight(&degrees, rank) == 0 { ISOLATED } else { rank };
-            labels[v as usize].store(label, Ordering::Relaxed);
+        parallel::for_each_of(labels, |v, label| {
+            let rank = ranks.of(v as VertexId);
+            let is_isolated = weight(&degrees, rank) == 0;
+            label.store(if is_isolated { ISOLATED } else { rank }, Ordering::Relaxed);
         });
-        let totals = degrees.par_iter().map(|degree| degree.load(Ordering::Relaxed));
-        partition.total = totals.clone().sum();
-        partition.connected = totals.filter(|&degree| degree > 0).count() as u64;
+        let degree = |at: usize| degrees[at].load(Ordering::Relaxed);
+        partition.total = parallel::sum(n, degree);
+        partition.connected = parallel::count(n, |at| degree(at) > 0) as u64;
         partition.density = resolution / partition.total.max(1) as f64;
         Ok(partition)
     }
@@ -113,7 +110,7 @@ impl<'e> Partition<'e> {
 
     /// Calls `each` with all vertices that have edges, and their labels, from many threads.
     pub fn for_each_connected(&self, each: impl Fn(VertexId, u32) + Sync) {
-        self.labels.par_iter().with_min_len(BLOCK).enumerate().for_each(|(v, label)| {
+        parallel::for_each_of(&self.labels, |v, label| {
             let label = label.load(Ordering::Relaxed);
             if label != ISOLATED {
                 each(v as VertexId, label);

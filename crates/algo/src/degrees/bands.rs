@@ -12,11 +12,11 @@ use cenote_engine::{
     ActiveSet, Direction, Engine, EngineConfig, EngineError, Graph, HugeVec, Kernel, List,
     Messages, STATE_ALIGN_BYTES, Sender, StateFile, VertexId,
 };
-use rayon::prelude::*;
 
 use super::{Degrees, counts, stored};
 use crate::bands::{BandPlan, Layout, Shape, Traffic};
 use crate::estimate::{Estimate, Reads, kept};
+use crate::parallel;
 use crate::ranks::{Ranks, is_natural};
 use crate::report::{Result, Run, pages};
 
@@ -178,16 +178,15 @@ impl Writing<'_> {
         let (len, at) = (range.len(), DEGREE_BYTES * u64::from(range.start));
         let degrees = &self.band[..len];
         let Some(inward) = inward else {
-            self.entries += degrees.par_iter().sum::<u64>();
+            self.entries += parallel::sum(len, |at| degrees[at]);
             if !graph.is_directed() {
-                self.isolated += degrees.par_iter().filter(|degree| **degree == 0).count() as u64;
+                self.isolated += parallel::count(len, |at| degrees[at] == 0) as u64;
             }
             return Ok(self.file.write(self.out + at, degrees)?);
         };
         let before = &mut self.before[..len];
         self.file.read(self.out + at, before)?;
-        let both = before.par_iter().zip(degrees);
-        self.isolated += both.filter(|&(out, inward)| out + inward == 0).count() as u64;
+        self.isolated += parallel::count(len, |at| before[at] + degrees[at] == 0) as u64;
         Ok(self.file.write(inward + at, degrees)?)
     }
 }

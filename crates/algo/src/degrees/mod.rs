@@ -20,16 +20,13 @@ use cenote_engine::{
     ActiveSet, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, StateArray,
     VertexId, for_each_list,
 };
-use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads};
+use crate::parallel;
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
 
 const NAME: &str = "degrees";
-
-/// Degrees that a thread adds up at a time.
-const SUM_CHUNK: usize = 1 << 16;
 
 /// The degrees of all vertices.
 #[derive(Debug)]
@@ -145,11 +142,10 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Degrees> {
             (true, false) => Some(read(graph, Direction::In)?),
             (true, true) => Some(count(&engine)?),
         };
-        let entries = out.par_chunks(SUM_CHUNK).map(|some| some.iter().sum::<u64>()).sum();
-        let is_isolated = |(v, &degree): (usize, &u64)| {
-            degree == 0 && inward.as_ref().is_none_or(|inward| inward[v] == 0)
-        };
-        let without = out.par_iter().enumerate().filter(|at| is_isolated(*at)).count();
+        let entries = parallel::sum(out.len(), |v| out[v]);
+        let is_isolated =
+            |v: usize| out[v] == 0 && inward.as_ref().is_none_or(|inward| inward[v] == 0);
+        let without = parallel::count(out.len(), is_isolated);
         let isolated = (without - graph.deleted().len()) as u64;
         let mut run = Run::of(&engine);
         for &direction in stored(graph) {

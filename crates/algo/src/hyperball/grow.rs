@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_engine::{
     ActiveSet, Direction, Engine, Frontier, FrontierPart, Graph, HugeVec, Kernel, List, VertexId,
 };
-use rayon::prelude::*;
 
 use super::Result;
 use super::counters::{Counters, FRACTION, Layout, estimates, load, max};
+use crate::parallel;
 
 /// Entries whose counters are fetched ahead.
 const AHEAD: usize = 6;
 
-/// Vertices that a thread settles at a time.
-const SETTLE_CHUNK: usize = 1 << 12;
+/// Vertices of a list that a thread settles at a time.
+const SETTLE_CHUNK: usize = 1 << 6;
 
 /// Vertices gather where more than `1 / GATHER_SHARE` of all have grown.
 const GATHER_SHARE: u64 = 4;
@@ -163,8 +163,8 @@ impl<'e> Grow<'e> {
     /// Starts a slice: every counter has the hash of its own vertex.
     pub fn begin(&mut self, slice: u32, hash: impl Fn(VertexId) -> Option<u64> + Sync) {
         self.slice = slice;
-        let n = self.engine.graph().vertices() as VertexId;
-        (0..n).into_par_iter().with_min_len(SETTLE_CHUNK).for_each(|v| {
+        parallel::for_each(self.engine.graph().vertices(), |v| {
+            let v = v as VertexId;
             let first = hash(v).and_then(|hash| self.layout.first(slice, hash));
             for counters in [&self.before, &self.after] {
                 for (word, place) in counters.of(v).iter().zip(0..) {
@@ -230,15 +230,15 @@ impl<'e> Grow<'e> {
             i128::from(gain)
         };
         match self.grown.list() {
-            Some(list) => list.par_iter().with_min_len(64).map(|&v| settle(v)).sum(),
+            Some(list) => parallel::sum_of_blocks(SETTLE_CHUNK, list.len(), |range| {
+                list[range].iter().map(|&v| settle(v)).sum::<i128>()
+            }),
             None => {
                 let n = self.engine.graph().vertices();
-                let chunks = (0..n).into_par_iter().step_by(SETTLE_CHUNK);
-                let gains = chunks.map(|first| {
-                    let range = first as VertexId..(first + SETTLE_CHUNK).min(n) as VertexId;
+                parallel::sum_of_blocks(parallel::BLOCK, n, |range| {
+                    let range = range.start as VertexId..range.end as VertexId;
                     self.grown.bits().iter_in(range).map(settle).sum::<i128>()
-                });
-                gains.sum()
+                })
             }
         }
     }

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{Bitmap, Graph, HugeVec, VertexId};
-use rayon::prelude::*;
 
 use crate::neighbourhood::directions;
+use crate::parallel;
 use crate::report::Result;
 
 /// Lists shorter than this many neighbours in the remaining graph are those of leaves and isolated
@@ -87,7 +87,9 @@ impl Bounds {
         }
         self.ceiling = self.ceiling.min(self.most + 1);
         let most = self.most;
-        self.of.par_iter_mut().for_each(|bound| *bound.get_mut() = most.min(*bound.get_mut()));
+        parallel::for_each_of(&self.of, |_, bound| {
+            bound.store(most.min(bound.load(Ordering::Relaxed)), Ordering::Relaxed);
+        });
     }
 
     #[inline(always)]

@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cenote_engine::{ActiveSet, Engine, VertexId};
-use rayon::prelude::*;
 
 use super::bounds::{Bounds, TRIVIAL};
 use super::load::LIST_WORDS;
 use super::peel::{WORDS_BESIDE, peel};
 use crate::neighbourhood::{self, Neighbourhood};
+use crate::parallel;
 use crate::report::Result;
 use crate::residual::{Kept, Parts, ResidualPart};
 
@@ -97,7 +97,7 @@ fn keep_inner(parts: &mut [ResidualPart], bounds: &Bounds, floor: u32) -> u64 {
         });
         kept
     };
-    parts.par_iter_mut().map(of_part).sum()
+    parallel::map_mut(parts, |_, part| of_part(part)).into_iter().sum()
 }
 
 /// Moves the targets with bounds of at least `floor` to the front; returns how many they are, or

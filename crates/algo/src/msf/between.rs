@@ -3,15 +3,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cenote_engine::{Engine, HugeVec};
-use rayon::prelude::*;
 
 use super::components::{Components, Edge, Slot};
+use crate::parallel;
 use crate::report::Result;
 
 /// Places that a worker takes at a time.
 const CHUNK: usize = 1 << 10;
 
-/// Edges that a thread offers at a time.
+/// Edges among which a thread finds those to keep at a time.
 const BLOCK: usize = 1 << 14;
 
 /// Edges that workers fill in, in chunks.
@@ -55,19 +55,18 @@ impl Between {
     /// Joins components by these edges until none is left between two of them.
     pub fn join(&mut self, components: &mut Components, engine: &Engine) -> Result<()> {
         let taken = self.slots.len().min(*self.taken.get_mut());
-        let mut left = &mut self.slots[..taken];
+        let mut left = &self.slots[..taken];
         loop {
             let kept = retain(left, components);
-            left = &mut left[..kept];
+            left = &left[..kept];
             if left.is_empty() {
                 return Ok(());
             }
-            left.par_chunks(BLOCK).for_each(|edges| {
-                for edge in edges.iter().map(Slot::get) {
-                    let (a, b) = edge.ends();
-                    components.offer(components.of(a), edge);
-                    components.offer(components.of(b), edge);
-                }
+            parallel::for_each_of(left, |_, slot| {
+                let edge = slot.get();
+                let (a, b) = edge.ends();
+                components.offer(components.of(a), edge);
+                components.offer(components.of(b), edge);
             });
             components.join(engine)?;
         }
@@ -75,23 +74,19 @@ impl Between {
 }
 
 /// Moves the edges between components to the front; returns how many there are.
-fn retain(slots: &mut [Slot], components: &Components) -> usize {
-    let of_blocks: Vec<usize> = slots
-        .par_chunks_mut(BLOCK)
-        .map(|block| {
-            let mut kept = 0;
-            for at in 0..block.len() {
-                let edge = block[at].get();
-                let (a, b) = edge.ends();
-                // A place that was not filled holds zeros, a self-loop.
-                if a != b && components.of(a) != components.of(b) {
-                    block[kept].set(edge);
-                    kept += 1;
-                }
+fn retain(slots: &[Slot], components: &Components) -> usize {
+    let of_blocks = parallel::collect_of_blocks(BLOCK, slots.len(), |range| {
+        let (block, mut kept) = (&slots[range], 0);
+        for edge in block.iter().map(Slot::get) {
+            let (a, b) = edge.ends();
+            // A place that was not filled holds zeros, a self-loop.
+            if a != b && components.of(a) != components.of(b) {
+                block[kept].set(edge);
+                kept += 1;
             }
-            kept
-        })
-        .collect();
+        }
+        kept
+    });
     let mut kept = 0;
     for (block, of_block) in of_blocks.into_iter().enumerate() {
         for at in 0..of_block {

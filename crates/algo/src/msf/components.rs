@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use cenote_engine::{Engine, HugeVec, VertexId, prefetch};
 use rayon::prelude::*;
 
+use crate::parallel;
 use crate::report::Result;
 
 /// Entries whose components are fetched while others are compared.
@@ -14,8 +15,8 @@ pub(super) const AHEAD: usize = 16;
 /// Locks of slots: a component's is that of its number modulo this.
 const LOCKS: usize = 1 << 10;
 
-/// Vertices whose components a thread updates at a time.
-const BLOCK: usize = 1 << 16;
+/// Ranks that are looked at between two checks whether the run is cancelled.
+const CHECK_EACH: usize = 1 << 16;
 
 /// An edge between two ranks. The order of edges is by weight, then by ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,9 +93,9 @@ impl Components {
     pub fn new(vertices: usize) -> Result<Self> {
         let (parents, slots) =
             (HugeVec::<AtomicU32>::zeroed(vertices)?, HugeVec::<Slot>::zeroed(vertices)?);
-        parents.par_iter().zip(slots.par_iter()).enumerate().for_each(|(v, (parent, slot))| {
-            parent.store(v as VertexId, Ordering::Relaxed);
-            slot.set(Edge::NONE);
+        parallel::for_each(vertices, |v| {
+            parents[v].store(v as VertexId, Ordering::Relaxed);
+            slots[v].set(Edge::NONE);
         });
         let locks = (0..LOCKS).map(|_| Mutex::new(())).collect();
         Ok(Self { parents, slots, locks, gathered: 0 })
@@ -129,7 +130,7 @@ impl Components {
     /// Joins every component to another one by the edge in its slot.
     pub fn join(&mut self, engine: &Engine) -> Result<()> {
         for root in 0..self.parents.len() as VertexId {
-            if root.is_multiple_of(BLOCK as VertexId) {
+            if root.is_multiple_of(CHECK_EACH as VertexId) {
                 engine.check_cancel()?;
             }
             let edge = self.slots[root as usize].get();
@@ -144,10 +145,8 @@ impl Components {
                 other => self.parents[root as usize].store(other, Ordering::Relaxed),
             }
         }
-        self.parents.par_chunks(BLOCK).enumerate().for_each(|(block, parents)| {
-            for (i, parent) in parents.iter().enumerate() {
-                parent.store(self.find((block * BLOCK + i) as VertexId), Ordering::Relaxed);
-            }
+        parallel::for_each_of(&self.parents, |v, parent| {
+            parent.store(self.find(v as VertexId), Ordering::Relaxed);
         });
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! Probability mass in fixed point: sums that do not depend on the order of their terms.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 /// 2^62 is a mass of 1: sums up to 2 fit, and a term is off by at most 2^-63.
 const ONE: f64 = (1u64 << 62) as f64;
 
@@ -64,22 +62,6 @@ impl WideSum {
     #[inline(always)]
     pub fn mass(self) -> f64 {
         self.high as i64 as f64 * HIGH_STEP + self.low as i64 as f64 * LOW_STEP
-    }
-}
-
-/// A sum that several workers add to.
-#[derive(Debug, Default)]
-pub(super) struct FixedSum(AtomicU64);
-
-impl FixedSum {
-    /// Adds a worker's sum.
-    pub fn add(&self, fixed: u64) {
-        self.0.fetch_add(fixed, Ordering::Relaxed);
-    }
-
-    /// The sum.
-    pub fn mass(&self) -> f64 {
-        from_fixed(self.0.load(Ordering::Relaxed))
     }
 }
 

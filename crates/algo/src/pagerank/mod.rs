@@ -35,6 +35,7 @@ mod push;
 mod restart;
 mod weighted;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,9 +44,8 @@ use cenote_engine::{
     Strategy, VertexId, WeightColumn, for_each_list, for_each_weighted_list, setters,
 };
 
-use rayon::prelude::*;
-
 use crate::estimate::{Estimate, Reads, kept};
+use crate::parallel;
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, check_weights, pages};
 pub(crate) use fixed::{WideSum, from_fixed, to_fixed};
@@ -383,12 +383,12 @@ fn finish(
     change: Option<f64>,
     engine: &Engine,
 ) -> Result<PageRank> {
-    let sum: f64 =
-        ranks.par_chunks(SUM_CHUNK).map(|chunk| chunk.iter().map(load).sum::<f64>()).sum();
+    let sum_of = |range: Range<usize>| ranks[range].iter().map(load).sum::<f64>();
+    let sum = parallel::collect_of_blocks(SUM_CHUNK, ranks.len(), sum_of).into_iter().sum();
     check_sum(engine.graph(), pagerank, sum)?;
     let scale = pagerank.scale(engine.graph().live_vertices());
     if scale != 1.0 {
-        ranks.par_iter().for_each(|rank| store(rank, scale * load(rank)));
+        parallel::for_each_of(&ranks, |_, rank| store(rank, scale * load(rank)));
     }
     let converged =
         pagerank.tolerance.map(|tolerance| change.is_some_and(|change| change < tolerance));

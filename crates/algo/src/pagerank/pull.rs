@@ -1,5 +1,6 @@
 //! Pull: each vertex sums the shares of its in-neighbours.
 
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{
@@ -7,11 +8,10 @@ use cenote_engine::{
     VertexId, prefetch,
 };
 
-use rayon::prelude::*;
-
-use super::fixed::{FixedSum, WideSum, from_fixed, to_fixed};
+use super::fixed::{WideSum, from_fixed, to_fixed};
 use super::restart::{Base, Restart};
 use super::{Step, load, store};
+use crate::parallel;
 use crate::report::Result;
 
 /// How many entries ahead to prefetch. A bare gather on two cores, with 71 MB of shares and skewed
@@ -43,9 +43,6 @@ struct Pieces {
     /// The lengths of these lists.
     degrees: HugeVec<AtomicU64>,
 }
-
-/// The fewest pages that a worker checks for pieces at a time.
-const PIECES_MIN: usize = 1 << 12;
 
 /// Bytes of the pieces per page.
 pub(super) const PIECE_BYTES: u64 = 24;
@@ -104,14 +101,11 @@ impl<'e> Pull<'e> {
         };
         let label = format!("iteration {iteration}");
         let locals = self.engine.visit(label, self.direction, ActiveSet::All, &kernel)?;
-        let (change, dangling) = (FixedSum::default(), FixedSum::default());
-        for local in locals.into_iter().chain([kernel.finish_pieces()]) {
-            change.add(local.change);
-            dangling.add(local.dangling);
-        }
-        self.dangling = dangling.mass();
+        let Masses { change, dangling } =
+            locals.into_iter().fold(kernel.finish_pieces(), Masses::and);
+        self.dangling = from_fixed(dangling);
         std::mem::swap(&mut self.shares, &mut self.next);
-        Ok(Step { change: change.mass() })
+        Ok(Step { change: from_fixed(change) })
     }
 
     /// The ranks: shares times degrees.
@@ -181,6 +175,12 @@ impl Masses {
             change: self.change.wrapping_add(other.change),
             dangling: self.dangling.wrapping_add(other.dangling),
         }
+    }
+}
+
+impl AddAssign for Masses {
+    fn add_assign(&mut self, other: Self) {
+        *self = self.and(other);
     }
 }
 
@@ -274,10 +274,6 @@ impl Gather<'_> {
             }
             masses
         };
-        (1..pages)
-            .into_par_iter()
-            .with_min_len(PIECES_MIN)
-            .map(finish)
-            .reduce(Masses::default, Masses::and)
+        parallel::sum(pages.saturating_sub(1), |before| finish(before + 1))
     }
 }

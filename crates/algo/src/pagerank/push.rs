@@ -3,15 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{ActiveSet, Direction, Engine, EntryOrder, HugeVec, Kernel, List, VertexId};
-use rayon::prelude::*;
 
-use super::fixed::{FixedSum, from_fixed, to_fixed};
+use super::fixed::{from_fixed, to_fixed};
 use super::restart::Restart;
 use super::{Step, load, store};
+use crate::parallel;
 use crate::report::Result;
-
-/// Vertices that a thread finishes at a time.
-const BLOCK: usize = 1 << 14;
 
 /// The state between iterations.
 pub(super) struct Push<'e> {
@@ -28,7 +25,7 @@ impl<'e> Push<'e> {
         let n = engine.graph().vertices();
         let ranks = HugeVec::<AtomicU64>::zeroed(n)?;
         let start = restart.start();
-        ranks.par_iter().enumerate().for_each(|(v, rank)| store(rank, start.of(v as VertexId)));
+        parallel::for_each_of(&ranks, |v, rank| store(rank, start.of(v as VertexId)));
         Ok(Self { engine, damping, restart, ranks, received: HugeVec::zeroed(n)? })
     }
 
@@ -38,21 +35,15 @@ impl<'e> Push<'e> {
         let locals = self.engine.visit(label, Direction::Out, ActiveSet::All, &kernel)?;
         let dangling = from_fixed(locals.into_iter().sum());
         let base = self.restart.base(dangling);
-        let change = FixedSum::default();
-        self.ranks.par_chunks(BLOCK).zip(self.received.par_chunks(BLOCK)).enumerate().for_each(
-            |(i, (ranks, received))| {
-                let mut block = 0;
-                for (v, (rank, received)) in (i * BLOCK..).zip(ranks.iter().zip(received)) {
-                    let base = base.of(v as VertexId);
-                    let mass = from_fixed(received.swap(0, Ordering::Relaxed));
-                    let after = base + self.damping * mass;
-                    block += to_fixed((after - load(rank)).abs());
-                    store(rank, after);
-                }
-                change.add(block);
-            },
-        );
-        Ok(Step { change: change.mass() })
+        let change = parallel::sum(self.ranks.len(), |v| {
+            let (rank, received) = (&self.ranks[v], &self.received[v]);
+            let mass = from_fixed(received.swap(0, Ordering::Relaxed));
+            let after = base.of(v as VertexId) + self.damping * mass;
+            let change = to_fixed((after - load(rank)).abs());
+            store(rank, after);
+            change
+        });
+        Ok(Step { change: from_fixed(change) })
     }
 
     pub fn ranks(self) -> HugeVec<AtomicU64> {

@@ -37,6 +37,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, kept, plan_for};
+use crate::parallel;
 use crate::ranks::{Ranks, default_source, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, pages};
 pub use verify::verify;
@@ -273,12 +274,9 @@ impl<'e> Pushing<'e> {
     /// All active vertices of all running seeds push.
     fn round(&mut self) -> Result<()> {
         let (rules, degrees, budget) = (&self.rules, &self.degrees, &self.budget);
-        let jobs: Vec<Vec<Job>> = self
-            .running
-            .par_iter_mut()
-            .enumerate()
-            .map(|(place, work)| exclusive(work).settle(place as u32, rules, degrees, budget))
-            .collect();
+        let jobs = parallel::map_mut(&mut self.running, |place, work| {
+            exclusive(work).settle(place as u32, rules, degrees, budget)
+        });
         let mut jobs = jobs.concat();
         jobs.par_sort_unstable_by_key(|job| (job.vertex, job.work));
         self.pushes += jobs.len() as u64;
@@ -321,13 +319,10 @@ impl<'e> Pushing<'e> {
         }
         let (rules, ranks) = (&self.rules, &self.ranks);
         let budget = &self.budget;
-        let found: Vec<(usize, Found)> = done
-            .into_par_iter()
-            .map(|mut work| {
-                work.release(budget);
-                (work.number, work.finish(top_k, rules, ranks))
-            })
-            .collect();
+        let found = parallel::map(done, |mut work| {
+            work.release(budget);
+            (work.number, work.finish(top_k, rules, ranks))
+        });
         for (number, found) in found {
             self.found[number] = Some(found);
         }

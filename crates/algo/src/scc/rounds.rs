@@ -6,11 +6,11 @@ use cenote_engine::{
     ActiveSet, Assembled, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List,
     VertexId,
 };
-use rayon::prelude::*;
 
 use super::in_memory::{self, WORDS_BESIDE};
 use super::known::Known;
 use super::trim::trim;
+use crate::parallel;
 use crate::report::Result;
 use crate::residual::{Kept, Parts, ResidualPart};
 use crate::worklist::{Follow, StepBudget, Worklist, follow, goes_without_steps};
@@ -196,7 +196,7 @@ impl<'e> Rounds<'e> {
     /// reach the root are its component.
     fn colour(&mut self) -> Result<()> {
         let known = &self.known;
-        known.labels.par_iter().enumerate().for_each(|(v, label)| {
+        parallel::for_each_of(&known.labels, |v, label| {
             if !known.settled.contains(v as VertexId) {
                 label.store(v as VertexId, Ordering::Relaxed);
             }
@@ -225,9 +225,9 @@ impl<'e> Rounds<'e> {
 
     fn trace_back(&mut self) -> Result<()> {
         let known = &self.known;
-        let n = self.engine.graph().vertices() as VertexId;
         let colour = |v: VertexId| known.labels[v as usize].load(Ordering::Relaxed);
-        (0..n).into_par_iter().for_each(|v| {
+        parallel::for_each(self.engine.graph().vertices(), |v| {
+            let v = v as VertexId;
             if colour(v) == v && !known.settled.contains(v) {
                 known.reached.insert(v);
             }

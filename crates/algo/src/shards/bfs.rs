@@ -20,10 +20,9 @@ use cenote_engine::{
     ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, HugeVec, Kernel,
     List, VertexId,
 };
-use rayon::prelude::*;
 
 use super::Part;
-use super::degrees::out_degrees;
+use super::degrees::{out_degrees, total};
 use super::exchange::{Message, filled, from_mirrors, from_owners, sent, to_mirrors, to_owners};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values, plain_u32};
@@ -69,8 +68,7 @@ impl Bfs {
         let places = part.places();
         let none = |cell: &AtomicU32| cell.store(UNREACHED, Ordering::Relaxed);
         let degrees = out_degrees(part)?;
-        let unvisited_edges =
-            degrees.par_iter().map(|d| u64::from(d.load(Ordering::Relaxed))).sum();
+        let unvisited_edges = total(&degrees);
         let bfs = Self {
             levels: filled(places, none)?,
             parents: if parents { Some(filled(places, none)?) } else { None },
@@ -87,7 +85,7 @@ impl Bfs {
             bfs.levels[v as usize].store(0, Ordering::Relaxed);
             bfs.propose(v, part.numbers[v as usize] as u32);
         }
-        part.boundary().for_each(|v| {
+        part.for_each_boundary(|v| {
             bfs.visited.insert(v);
         });
         Ok(bfs)
@@ -255,14 +253,13 @@ impl Program for Bfs {
 
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)> {
         let own = part.own().start as usize..part.own().end as usize;
-        let mut columns = vec![("level", Values::U32(plain_u32(&self.levels[own.clone()])))];
+        let mut columns = vec![("level", Values::U32(plain_u32(&self.levels[own])))];
         if let Some(parents) = &self.parents {
-            let numbers =
-                parents[own].par_iter().map(|parent| match parent.load(Ordering::Relaxed) {
-                    NO_NUMBER => u64::MAX,
-                    number => number.into(),
-                });
-            columns.push(("parent", Values::U64(numbers.collect())));
+            let numbers = part.of_own(|v| match parents[v as usize].load(Ordering::Relaxed) {
+                NO_NUMBER => u64::MAX,
+                number => number.into(),
+            });
+            columns.push(("parent", Values::U64(numbers)));
         }
         columns
     }

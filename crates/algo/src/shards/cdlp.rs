@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cenote_engine::{
     ActiveSet, Assembled, Bitmap, Engine, EngineConfig, Frontier, HugeVec, VertexId,
 };
-use rayon::prelude::*;
 
 use super::Part;
 use super::exchange::{from_owners, quiet, to_mirrors};
@@ -17,6 +16,7 @@ use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
 use crate::cdlp::Frequent;
 use crate::neighbourhood::{self, Neighbourhood};
+use crate::parallel;
 use crate::report::Result;
 
 /// A label that is none: of a vertex that did not change, in a message of all.
@@ -69,8 +69,8 @@ impl Cdlp {
     pub fn new(part: &Part) -> Result<Self> {
         let labels = HugeVec::<AtomicU32>::zeroed(part.places())?;
         // Without a message a boundary vertex has its own number as label, as at its owner.
-        labels.par_iter().zip(part.numbers.as_slice()).for_each(|(label, &number)| {
-            label.store(number as u32, Ordering::Relaxed);
+        parallel::for_each_of(&part.numbers, |v, &number| {
+            labels[v].store(number as u32, Ordering::Relaxed);
         });
         Ok(Self {
             labels,
@@ -129,8 +129,7 @@ impl Program for Cdlp {
     }
 
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)> {
-        let labels = part.own().into_par_iter().map(|v| u64::from(self.label(v)));
-        vec![("label", Values::U64(labels.collect()))]
+        vec![("label", Values::U64(part.of_own(|v| self.label(v).into())))]
     }
 }
 

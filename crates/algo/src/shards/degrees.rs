@@ -4,12 +4,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{Direction, Engine, HugeVec, Kernel, List};
-use rayon::prelude::*;
 
 use super::Part;
 use super::exchange::{from_mirrors, quiet, to_owners};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
+use crate::parallel;
 use crate::report::{AlgoError, Result};
 
 /// Memory: 4 bytes an own vertex, 4 a vertex of the file, 12 for each exchanged count.
@@ -44,8 +44,9 @@ fn too_many() -> AlgoError {
     }
 }
 
-fn total(degrees: &[AtomicU32]) -> u64 {
-    degrees.par_iter().map(|degree| u64::from(degree.load(Ordering::Relaxed))).sum()
+/// The sum of degrees.
+pub(super) fn total(degrees: &[AtomicU32]) -> u64 {
+    parallel::sum(degrees.len(), |at| u64::from(degrees[at].load(Ordering::Relaxed)))
 }
 
 pub(super) struct Degrees {

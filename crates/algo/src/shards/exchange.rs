@@ -5,10 +5,10 @@
 //! them, or of a few with their positions in the list, whichever is shorter.
 
 use cenote_engine::{HugeVec, VertexId};
-use rayon::prelude::*;
 
 use super::Part;
 use super::state::{Item, Values, items};
+use crate::parallel;
 
 const POSITION_BYTES: usize = size_of::<u32>();
 
@@ -57,15 +57,11 @@ pub(super) fn to_owners<T: Item>(
     present: impl Fn(VertexId) -> bool + Sync,
     value: impl Fn(VertexId) -> T + Sync,
 ) -> Vec<Option<Message>> {
-    part.runs
-        .par_iter()
-        .enumerate()
-        .map(|(to, run)| {
-            let vertex = |at: usize| run.start + at as VertexId;
-            let len = if to == part.index { 0 } else { run.len() };
-            encode(len, |at| present(vertex(at)), |at| value(vertex(at)))
-        })
-        .collect()
+    parallel::map_mut(&mut part.runs.clone(), |to, run| {
+        let vertex = |at: usize| run.start + at as VertexId;
+        let len = if to == part.index { 0 } else { run.len() };
+        encode(len, |at| present(vertex(at)), |at| value(vertex(at)))
+    })
 }
 
 /// Messages with values of own vertices to those who have them in their boundary. The closures get
@@ -76,15 +72,12 @@ pub(super) fn to_mirrors<T: Item>(
     value: impl Fn(usize, VertexId) -> T + Sync,
 ) -> Vec<Option<Message>> {
     let first = part.own().start;
-    let lists: Vec<(usize, &[u32])> = part.mirrored_lists().collect();
-    lists
-        .par_iter()
-        .map(|&(start, own)| {
-            let vertex = |at: usize| first + own[at];
-            let present = |at: usize| present(start + at, vertex(at));
-            encode(own.len(), present, |at| value(start + at, vertex(at)))
-        })
-        .collect()
+    let mut lists: Vec<(usize, &[u32])> = part.mirrored_lists().collect();
+    parallel::map_mut(&mut lists, |_, &mut (start, own)| {
+        let vertex = |at: usize| first + own[at];
+        let present = |at: usize| present(start + at, vertex(at));
+        encode(own.len(), present, |at| value(start + at, vertex(at)))
+    })
 }
 
 /// Calls `take` with position and value of each item of a message.
@@ -137,11 +130,11 @@ pub(super) fn sent(messages: &[Option<Message>]) -> u64 {
 }
 
 /// An array of so many values, each set by `store`.
-pub(super) fn filled<T>(len: usize, store: impl Fn(&T) + Sync + Send) -> crate::Result<HugeVec<T>>
+pub(super) fn filled<T>(len: usize, store: impl Fn(&T) + Sync) -> crate::Result<HugeVec<T>>
 where
     T: bytemuck::Zeroable + Send + Sync,
 {
     let array = HugeVec::<T>::zeroed(len)?;
-    array.par_iter().for_each(store);
+    parallel::for_each_of(&array, |_, value| store(value));
     Ok(array)
 }

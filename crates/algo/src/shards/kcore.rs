@@ -18,14 +18,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cenote_engine::{
     ActiveSet, Bitmap, Engine, EngineConfig, Frontier, HugeVec, Kernel, List, VertexId,
 };
-use rayon::prelude::*;
 
 use super::Part;
 use super::cdlp::{lists_bytes, visit};
 use super::exchange::{filled, from_owners, sent, to_mirrors};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
+use crate::fill::{copy, fill};
 use crate::neighbourhood::{Neighbourhood, directions, entries_bound};
+use crate::parallel;
 use crate::report::Result;
 
 /// A bound that is none: of a vertex whose bound did not fall, in a message of all.
@@ -65,7 +66,7 @@ impl Kcore {
         let (places, own) = (part.places(), part.own());
         let none = |cell: &AtomicU32| cell.store(NONE, Ordering::Relaxed);
         let bounds = filled(places, none)?;
-        own.clone().into_par_iter().for_each(|v| bounds[v as usize].store(0, Ordering::Relaxed));
+        fill(&bounds[own.start as usize..own.end as usize], 0);
         for &direction in directions(part.is_directed) {
             part.graph.degrees(direction, &mut |first, some| {
                 for (v, &degree) in (first..).zip(some).filter(|(v, _)| own.contains(v)) {
@@ -112,9 +113,14 @@ impl Kcore {
         if least < most && input.superstep > 1 {
             // Boundary vertices have no lists that lead to their neighbours here.
             let lost = |v: &VertexId| least < self.bound(*v) && self.bound(*v) <= most;
-            let affected: Vec<VertexId> = part.own().into_par_iter().filter(lost).collect();
-            self.frontier.set(&affected);
-            let kernel = Lost { kcore: self, first: part.own().start };
+            let first = part.own().start;
+            let affected =
+                parallel::collect_of_blocks(parallel::BLOCK, part.own_count(), |range| {
+                    let own = first + range.start as VertexId..first + range.end as VertexId;
+                    own.filter(lost).collect::<Vec<_>>()
+                });
+            self.frontier.set(affected.iter().flatten());
+            let kernel = Lost { kcore: self, first };
             for &direction in directions(part.is_directed) {
                 engine.visit("boundary", direction, ActiveSet::In(&self.frontier), &kernel)?;
             }
@@ -174,12 +180,6 @@ impl Kcore {
     }
 }
 
-fn copy(from: &[AtomicU32], to: &[AtomicU32]) {
-    from.par_iter().zip(to).for_each(|(from, to)| {
-        to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-    });
-}
-
 impl Program for Kcore {
     fn step(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<Step> {
         if input.superstep > 0 {
@@ -191,12 +191,17 @@ impl Program for Kcore {
         let fell = |v| self.bound(v) < known(v).load(Ordering::Relaxed);
         let bound = |_, v| if fell(v) { self.bound(v) } else { NONE };
         let messages = to_mirrors(part, |_, v| fell(v), bound);
-        let most = part.own().into_par_iter().map(|v| {
-            known(v).store(self.bound(v), Ordering::Relaxed);
-            self.bound(v)
+        let most = AtomicU32::new(0);
+        let own = &self.bounds[first as usize..][..part.own_count()];
+        parallel::for_each_of(own, |at, bound| {
+            let bound = bound.load(Ordering::Relaxed);
+            self.known[at].store(bound, Ordering::Relaxed);
+            if bound > most.load(Ordering::Relaxed) {
+                most.fetch_max(bound, Ordering::Relaxed);
+            }
         });
         let report = vec![
-            ("most", most.max().unwrap_or(0).into()),
+            ("most", most.into_inner().into()),
             ("sent", sent(&messages)),
             ("waiting", self.unsupported.iter().next().is_some().into()),
         ];
@@ -214,8 +219,9 @@ impl Program for Kcore {
     fn restored(&mut self, part: &Part) {
         copy(&self.bounds, &self.next);
         let first = part.own().start;
-        part.own().into_par_iter().for_each(|v| {
-            let support = self.support[(v - first) as usize].load(Ordering::Relaxed);
+        parallel::for_each_of(&self.support, |at, support| {
+            let v = first + at as VertexId;
+            let support = support.load(Ordering::Relaxed);
             // Before the first round there is no support, and all vertices are active.
             if support < self.bound(v) {
                 self.unsupported.insert(v);
@@ -224,8 +230,7 @@ impl Program for Kcore {
     }
 
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)> {
-        let cores = part.own().into_par_iter().map(|v| self.bound(v));
-        vec![("core", Values::U32(cores.collect()))]
+        vec![("core", Values::U32(part.of_own(|v| self.bound(v))))]
     }
 }
 

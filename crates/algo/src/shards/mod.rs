@@ -33,7 +33,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cenote_engine::{ActiveSet, Direction, Graph, VertexId};
-use rayon::prelude::*;
+
+use crate::parallel;
 
 pub use exchange::{Message, Received};
 pub use program::Step;
@@ -80,7 +81,19 @@ impl Part {
     /// received at most.
     pub fn exchanged(&self) -> u64 {
         let mirrored: usize = self.mirrored.iter().map(Vec::len).sum();
-        (self.places() - self.own_count() + mirrored) as u64
+        (self.boundary_count() + mirrored) as u64
+    }
+
+    fn boundary_count(&self) -> usize {
+        self.places() - self.own_count()
+    }
+
+    /// The boundary vertex at a place among all of them.
+    #[inline(always)]
+    fn boundary_vertex(&self, at: usize) -> VertexId {
+        let own = &self.runs[self.index];
+        let is_below = at < own.start as usize;
+        at as VertexId + if is_below { 0 } else { own.end - own.start }
     }
 
     /// The lists of mirrored vertices, each with its start in all of them one after the other.
@@ -92,10 +105,21 @@ impl Part {
         })
     }
 
-    /// The boundary vertices, for all workers.
-    fn boundary(&self) -> impl ParallelIterator<Item = VertexId> {
-        let own = self.own();
-        (0..own.start).into_par_iter().chain(own.end..self.places() as VertexId)
+    /// Calls `take` with all boundary vertices, from all threads.
+    fn for_each_boundary(&self, take: impl Fn(VertexId) + Sync) {
+        parallel::for_each(self.boundary_count(), |at| take(self.boundary_vertex(at)));
+    }
+
+    /// What `of` gives for all own vertices, in their order.
+    fn of_own<T: Copy + Default + Send>(&self, of: impl Fn(VertexId) -> T + Sync) -> Vec<T> {
+        let first = self.own().start;
+        parallel::collect(self.own_count(), |at| of(first + at as VertexId))
+    }
+
+    /// How many own vertices have a property.
+    fn count_own(&self, has: impl Fn(VertexId) -> bool + Sync) -> usize {
+        let first = self.own().start;
+        parallel::count(self.own_count(), |at| has(first + at as VertexId))
     }
 
     /// The vertex of the file with a number, if it has it.

@@ -6,11 +6,11 @@
 //! in the shard, and sent to the owners. Both add integers, so the sums do not depend on how their
 //! terms are grouped.
 
+use std::num::Wrapping;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use cenote_engine::{Direction, Engine, HugeVec, Kernel, List, Page, Purpose, VertexId, prefetch};
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::Part;
@@ -20,6 +20,7 @@ use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
 use crate::pagerank::{Masses, PREFETCH_ENTRIES, WideSum, from_fixed, load, rank, share, store};
 use crate::pagerank::{gather, to_fixed};
+use crate::parallel;
 use crate::report::Result;
 
 /// Bytes of a list that spans pages, in a table.
@@ -51,6 +52,15 @@ fn base(part: &Part, damping: f64, dangling: u64) -> f64 {
     (1.0 - damping + damping * from_fixed(dangling)) * start(part)
 }
 
+/// The mass of own vertices without out-edges. Their shares are their ranks.
+fn dangling(ranks: &[AtomicU64], degrees: &[AtomicU32]) -> u64 {
+    let of = |at: usize| match degrees[at].load(Ordering::Relaxed) {
+        0 => Wrapping(to_fixed(load(&ranks[at]))),
+        _ => Wrapping(0),
+    };
+    parallel::sum(degrees.len(), of).0
+}
+
 fn report(masses: Masses) -> Vec<(&'static str, u64)> {
     vec![("change", masses.change), ("dangling", masses.dangling)]
 }
@@ -73,7 +83,7 @@ impl Pull {
         let shares = HugeVec::<AtomicU64>::zeroed(part.places())?;
         let first = part.own().start as usize;
         let start = start(part);
-        degrees.par_iter().enumerate().for_each(|(at, degree)| {
+        parallel::for_each_of(&degrees, |at, degree| {
             let degree = degree.load(Ordering::Relaxed).into();
             store(&shares[first + at], share(start, degree));
         });
@@ -81,15 +91,9 @@ impl Pull {
         Ok(Self { direction, damping, degrees, shares, next })
     }
 
-    /// The mass of own vertices without out-edges.
-    fn dangling(&self, part: &Part) -> u64 {
-        let first = part.own().start as usize;
-        let own = self.shares[first..][..self.degrees.len()].par_iter();
-        let without = own.zip(self.degrees.par_iter());
-        without
-            .filter(|(_, degree)| degree.load(Ordering::Relaxed) == 0)
-            .map(|(share, _)| to_fixed(load(share)))
-            .reduce(|| 0, u64::wrapping_add)
+    /// The shares of own vertices.
+    fn own(&self, part: &Part) -> &[AtomicU64] {
+        &self.shares[part.own().start as usize..part.own().end as usize]
     }
 
     fn iterate(&mut self, engine: &Engine, part: &Part, dangling: u64) -> Result<Masses> {
@@ -117,7 +121,7 @@ impl Pull {
 impl Program for Pull {
     fn step(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<Step> {
         let masses = if input.superstep == 0 {
-            Masses { change: 0, dangling: self.dangling(part) }
+            Masses { change: 0, dangling: dangling(self.own(part), &self.degrees) }
         } else {
             let shares = &self.shares;
             from_owners(part, input.inbox, |v, value| store(&shares[v as usize], value));
@@ -135,12 +139,11 @@ impl Program for Pull {
     }
 
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)> {
-        let first = part.own().start as usize;
-        let own = self.shares[first..][..self.degrees.len()].par_iter();
-        let ranks = own.zip(self.degrees.par_iter());
-        let ranks =
-            ranks.map(|(share, degree)| rank(load(share), degree.load(Ordering::Relaxed).into()));
-        vec![("rank", Values::F64(ranks.collect()))]
+        let own = self.own(part);
+        let ranks = parallel::collect(own.len(), |at| {
+            rank(load(&own[at]), self.degrees[at].load(Ordering::Relaxed).into())
+        });
+        vec![("rank", Values::F64(ranks))]
     }
 }
 
@@ -229,24 +232,15 @@ impl Push {
     /// Ranks follow from the mass that was received, which becomes 0.
     fn update(&self, part: &Part, dangling: u64) -> u64 {
         let base = base(part, self.damping, dangling);
-        let first = part.own().start as usize;
-        let received = self.received[first..][..self.ranks.len()].par_iter();
-        let both = self.ranks.par_iter().zip(received);
-        both.map(|(rank, received)| {
-            let mass = from_fixed(received.swap(0, Ordering::Relaxed));
+        let received = &self.received[part.own().start as usize..];
+        let changes = parallel::sum(self.ranks.len(), |at| {
+            let mass = from_fixed(received[at].swap(0, Ordering::Relaxed));
             let after = base + self.damping * mass;
-            let change = to_fixed((after - load(rank)).abs());
-            store(rank, after);
-            change
-        })
-        .reduce(|| 0, u64::wrapping_add)
-    }
-
-    fn dangling(&self) -> u64 {
-        let both = self.ranks.par_iter().zip(self.degrees.par_iter());
-        both.filter(|(_, degree)| degree.load(Ordering::Relaxed) == 0)
-            .map(|(rank, _)| to_fixed(load(rank)))
-            .reduce(|| 0, u64::wrapping_add)
+            let change = to_fixed((after - load(&self.ranks[at])).abs());
+            store(&self.ranks[at], after);
+            Wrapping(change)
+        });
+        changes.0
     }
 }
 
@@ -260,14 +254,14 @@ impl Program for Push {
             });
             masses.change = self.update(part, input.shared(0));
         }
-        masses.dangling = self.dangling();
+        masses.dangling = dangling(&self.ranks, &self.degrees);
         if input.is_set(1) {
             return Ok(Step { messages: quiet(part), report: report(masses) });
         }
         let own = part.own();
         for run in part.runs.iter().filter(|run| **run != own) {
             let boundary = &self.received[run.start as usize..run.end as usize];
-            boundary.par_iter().for_each(|mass| mass.store(0, Ordering::Relaxed));
+            parallel::for_each_of(boundary, |_, mass| mass.store(0, Ordering::Relaxed));
         }
         let kernel =
             Scatter { ranks: &self.ranks, received: &self.received, first: part.own().start };
@@ -282,7 +276,8 @@ impl Program for Push {
     }
 
     fn columns(&self, _: &Part) -> Vec<(&'static str, Values)> {
-        vec![("rank", Values::F64(self.ranks.par_iter().map(load).collect()))]
+        let ranks = parallel::collect(self.ranks.len(), |at| load(&self.ranks[at]));
+        vec![("rank", Values::F64(ranks))]
     }
 }
 

@@ -12,7 +12,6 @@ use cenote_engine::{
     Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, HugeVec, VertexId,
     weighted_bytes_for,
 };
-use rayon::prelude::*;
 
 use super::Part;
 use super::exchange::{filled, from_mirrors, sent, to_owners};
@@ -112,9 +111,9 @@ impl Sssp {
     }
 
     fn check_overflow(&self, part: &Part) -> Result<()> {
-        match part.own().into_par_iter().any(|v| self.distance(v) == OVERFLOW) {
-            true => overflow(self.lengths, OVERFLOW),
-            false => Ok(()),
+        match part.count_own(|v| self.distance(v) == OVERFLOW) {
+            0 => Ok(()),
+            _ => overflow(self.lengths, OVERFLOW),
         }
     }
 }
@@ -125,7 +124,7 @@ impl Program for Sssp {
         self.shorten(engine, part, input.shared(0))?;
         let sent_of = |v: VertexId| self.sent[v as usize].load(Ordering::Relaxed);
         let messages = to_owners(part, |v| self.distance(v) < sent_of(v), |v| self.distance(v));
-        part.boundary().for_each(|v| {
+        part.for_each_boundary(|v| {
             self.sent[v as usize].store(self.distance(v), Ordering::Relaxed);
         });
         let nearest = self.nearest();
@@ -153,14 +152,12 @@ impl Program for Sssp {
     }
 
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)> {
-        let distances = part.own().into_par_iter().map(|v| self.distance(v));
         let values = match self.lengths {
-            Lengths::Integers => Values::U64(distances.collect()),
-            Lengths::Floats => Values::F64(
-                distances
-                    .map(|bits| if bits == UNREACHED { f64::NAN } else { f64::from_bits(bits) })
-                    .collect(),
-            ),
+            Lengths::Integers => Values::U64(part.of_own(|v| self.distance(v))),
+            Lengths::Floats => Values::F64(part.of_own(|v| match self.distance(v) {
+                UNREACHED => f64::NAN,
+                bits => f64::from_bits(bits),
+            })),
         };
         vec![("distance", values)]
     }

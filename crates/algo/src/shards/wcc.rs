@@ -15,12 +15,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use cenote_engine::{Bitmap, Direction, Engine, HugeVec, VertexId};
-use rayon::prelude::*;
 
 use super::Part;
 use super::exchange::{Message, from_mirrors, from_owners, quiet, sent, to_mirrors, to_owners};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
+use crate::parallel;
 use crate::report::Result;
 use crate::wcc::{Forest, JoinAll, JoinUntilGiant};
 
@@ -53,8 +53,8 @@ impl Wcc {
     pub fn new(part: &Part, hub: u64) -> Result<Self> {
         let mirrored = part.mirrored.iter().map(Vec::len).sum();
         let labels = HugeVec::<AtomicU32>::zeroed(part.places())?;
-        labels.par_iter().zip(part.numbers.as_slice()).for_each(|(label, &number)| {
-            label.store(number as u32, Ordering::Relaxed);
+        parallel::for_each_of(&part.numbers, |v, &number| {
+            labels[v].store(number as u32, Ordering::Relaxed);
         });
         Ok(Self {
             hub,
@@ -100,8 +100,9 @@ impl Wcc {
     }
 
     fn for_each_vertex(&self, take: impl Fn(VertexId, VertexId) + Sync) {
-        let vertices = 0..self.labels.len() as VertexId;
-        vertices.into_par_iter().for_each(|v| take(v, self.forest.parent(v)));
+        parallel::for_each(self.labels.len(), |v| {
+            take(v as VertexId, self.forest.parent(v as VertexId));
+        });
     }
 
     #[inline(always)]
@@ -157,7 +158,7 @@ impl Wcc {
     fn send_to_owners(&self, part: &Part) -> Vec<Option<Message>> {
         let label = |v| if self.is_new_to_owner(v) { self.label(v) } else { NONE };
         let messages = to_owners(part, |v| self.is_new_to_owner(v), label);
-        part.boundary().for_each(|v| {
+        part.for_each_boundary(|v| {
             self.known_to_owner[v as usize].fetch_min(self.label(v), Ordering::Relaxed);
         });
         messages
@@ -170,8 +171,8 @@ impl Wcc {
         let first = part.own().start;
         for (start, own) in part.mirrored_lists() {
             let known = &self.known_to_mirror[start..start + own.len()];
-            own.par_iter().zip(known).for_each(|(own, known)| {
-                known.fetch_min(self.label(first + own), Ordering::Relaxed);
+            parallel::for_each_of(own, |at, own| {
+                known[at].fetch_min(self.label(first + own), Ordering::Relaxed);
             });
         }
         messages
@@ -179,24 +180,25 @@ impl Wcc {
 
     /// How many labels wait to be sent the other way.
     fn waiting(&self, part: &Part, to_owners: bool) -> u64 {
-        let first = part.own().start;
         if to_owners {
-            return part.boundary().filter(|&v| self.is_new_to_owner(v)).count() as u64;
+            let new = |at| self.is_new_to_owner(part.boundary_vertex(at));
+            return parallel::count(part.boundary_count(), new) as u64;
         }
+        let first = part.own().start;
         let lists = part.mirrored_lists().map(|(start, own)| {
-            let new = |(at, own): &(usize, &u32)| self.is_new_to_mirror(start + at, first + **own);
-            own.par_iter().enumerate().filter(new).count() as u64
+            let new = |at| self.is_new_to_mirror(start + at, first + own[at]);
+            parallel::count(own.len(), new) as u64
         });
         lists.sum()
     }
 
     /// Own vertices that name a component. The smallest vertex of a component is a root.
     fn components(&self, part: &Part) -> u64 {
-        let is_name = |&v: &VertexId| {
+        let is_name = |v: VertexId| {
             let label = self.labels[v as usize].load(Ordering::Relaxed);
             self.forest.parent(v) == v && u64::from(label) == part.numbers[v as usize]
         };
-        part.own().into_par_iter().filter(is_name).count() as u64
+        part.count_own(is_name) as u64
     }
 }
 
@@ -240,7 +242,6 @@ impl Program for Wcc {
     }
 
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)> {
-        let labels = part.own().into_par_iter().map(|v| u64::from(self.label(v)));
-        vec![("component", Values::U64(labels.collect()))]
+        vec![("component", Values::U64(part.of_own(|v| self.label(v).into())))]
     }
 }

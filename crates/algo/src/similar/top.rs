@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::{Result, Rules, SimilarConfig, Similarity};
+use crate::parallel;
 use crate::ranks::Ranks;
 
 /// Bytes of a neighbour of a source while neighbours are put together and sorted.
@@ -158,7 +159,7 @@ impl<'a> Top<'a> {
     ) -> Result<Vec<Similarity>> {
         let n = self.engine.graph().vertices();
         let sums = entries[of.clone()].iter().map(|&entries| Sums::new(n, entries).map(Mutex::new));
-        let sums = sums.collect::<Result<Vec<_>>>()?;
+        let mut sums = sums.collect::<Result<Vec<_>>>()?;
         let is_of = |neighbor: &&Neighbor| of.contains(&(neighbor.source as usize));
         self.frontier.set(neighbors.iter().filter(is_of).map(|neighbor| neighbor.vertex));
         let directed = self.engine.graph().is_directed();
@@ -166,13 +167,12 @@ impl<'a> Top<'a> {
         let count = Count { rules: self.rules, neighbors, first: of.start, sums: &sums };
         let active = ActiveSet::In(&self.frontier);
         self.engine.visit("neighbours".to_owned(), direction, active, &count)?;
-        let rows: Vec<Vec<Similarity>> = sources[of]
-            .par_iter()
-            .zip(sums)
-            .map(|(&source, sums)| {
-                self.best(source, &sums.into_inner().unwrap_or_else(PoisonError::into_inner))
-            })
-            .collect();
+        let sources = &sources[of];
+        let rows = parallel::map_mut(&mut sums, |at, sums| {
+            self.best(sources[at], sums.get_mut().unwrap_or_else(PoisonError::into_inner))
+        });
+        // They make room for a copy of the rows.
+        drop(sums);
         Ok(rows.concat())
     }
 

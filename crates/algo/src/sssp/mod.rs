@@ -33,6 +33,7 @@ mod parents;
 mod relax;
 mod verify;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,9 +41,9 @@ use cenote_engine::{
     ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs,
     StateArray, Strategy, VertexId, Weight, setters, weighted_bytes_for, weighted_pages_bytes_for,
 };
-use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
+use crate::parallel;
 use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
 use crate::worklist::{StepBudget, Worklist, goes_without_steps};
@@ -426,7 +427,9 @@ impl<'e> Search<'e> {
         let graph = engine.graph();
         let n = graph.vertices();
         let distances = HugeVec::<AtomicU64>::zeroed(n)?;
-        distances.par_iter().for_each(|item| item.store(UNREACHED, Ordering::Relaxed));
+        parallel::for_each_of(&distances, |_, distance| {
+            distance.store(UNREACHED, Ordering::Relaxed);
+        });
         for &source in &sources {
             distances[source as usize].store(0, Ordering::Relaxed);
         }
@@ -524,15 +527,13 @@ impl<'e> Search<'e> {
     /// The least distance of a vertex in later buckets.
     fn nearest_far(&self) -> Option<u64> {
         let distance = |v: VertexId| self.distances[v as usize].load(Ordering::Relaxed);
-        let n = self.distances.len();
-        let chunks = n.div_ceil(SCAN_VERTICES);
-        let nearest = |chunk: usize| {
-            let range = chunk * SCAN_VERTICES..((chunk + 1) * SCAN_VERTICES).min(n);
+        let nearest = |range: Range<usize>| {
             self.far.iter_in(range.start as VertexId..range.end as VertexId).map(distance).min()
         };
-        match chunks {
-            0..4 => (0..chunks).filter_map(nearest).min(),
-            _ => (0..chunks).into_par_iter().filter_map(nearest).min(),
+        let n = self.distances.len();
+        match n.div_ceil(SCAN_VERTICES) {
+            0..4 => nearest(0..n),
+            _ => parallel::collect_of_blocks(SCAN_VERTICES, n, nearest).into_iter().flatten().min(),
         }
     }
 

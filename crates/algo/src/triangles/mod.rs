@@ -32,10 +32,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use cenote_engine::{
     Assembled, Direction, Engine, EngineConfig, Graph, HugeVec, Needs, VertexId, setters,
 };
-use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
 use crate::fill::fill;
+use crate::parallel;
 use crate::report::{Result, Run, demand_in_edges, graph_pages, pages};
 pub(crate) use count::At;
 use count::{View, Workers};
@@ -162,11 +162,10 @@ impl Counted {
     }
 
     pub fn wedges(&self) -> u128 {
-        let pairs = |degree: &AtomicU32| {
-            let degree = u128::from(degree.load(Ordering::Relaxed));
+        parallel::sum(self.degrees.len(), |v| {
+            let degree = u128::from(self.degrees[v].load(Ordering::Relaxed));
             degree * degree.saturating_sub(1) / 2
-        };
-        self.degrees.par_iter().map(pairs).sum()
+        })
     }
 }
 

@@ -21,6 +21,7 @@ use super::propose::{
 use super::rule::{NONE, Rule};
 use super::weigh::{Weighing, contradiction};
 use crate::fill::fill;
+use crate::parallel;
 use crate::report::Result;
 
 /// Bytes of a batch of `rows` walks: walkers, proposals, verdicts, and a frontier.
@@ -141,12 +142,16 @@ impl<'a, 'g> Steps<'a, 'g> {
     fn propose(&mut self, step: u32, trial: u32, pending: usize) -> Result<()> {
         let Self { engine, rule, log, .. } = *self;
         let walkers = &mut self.walkers[..pending];
-        walkers.par_iter_mut().for_each(|walker| {
-            let walk = log.first + u64::from(walker.row);
-            walker.position = rule.draw(walk, step, trial).position;
+        parallel::for_each_chunk_mut(walkers, parallel::BLOCK, |_, walkers| {
+            for walker in walkers {
+                let walk = log.first + u64::from(walker.row);
+                walker.position = rule.draw(walk, step, trial).position;
+            }
         });
         walkers.par_sort_unstable_by_key(|walker| (walker.at, walker.row));
-        self.replies.verdicts[..pending].par_iter().for_each(|v| v.store(0, Ordering::Relaxed));
+        parallel::for_each_of(&self.replies.verdicts[..pending], |_, verdict| {
+            verdict.store(0, Ordering::Relaxed);
+        });
         self.frontier.set(walkers.iter().map(|walker| walker.at));
         let replies = &self.replies;
         let propose = Propose { rule, first: log.first, step, trial, walkers, replies };
@@ -177,13 +182,17 @@ impl<'a, 'g> Steps<'a, 'g> {
         let of_vertex = walkers.chunk_by(|a, b| a.at == b.at);
         weighing.learn(engine, of_vertex.map(|same| same[0].at).collect())?;
         let weighing: &Weighing<'_> = weighing;
-        walkers.par_iter_mut().for_each(|walker| {
-            let walk = log.first + u64::from(walker.row);
-            let word = || rule.draw(walk, step, trial).position;
-            walker.position = weighing.page_of(walker.at, word);
+        parallel::for_each_chunk_mut(walkers, parallel::BLOCK, |_, walkers| {
+            for walker in walkers {
+                let walk = log.first + u64::from(walker.row);
+                let word = || rule.draw(walk, step, trial).position;
+                walker.position = weighing.page_of(walker.at, word);
+            }
         });
         walkers.par_sort_unstable_by_key(|walker| (walker.position, walker.at, walker.row));
-        replies.verdicts[..pending].par_iter().for_each(|v| v.store(DEAD_END, Ordering::Relaxed));
+        parallel::for_each_of(&replies.verdicts[..pending], |_, verdict| {
+            verdict.store(DEAD_END, Ordering::Relaxed);
+        });
         let (mut tasks, mut from) = (Vec::new(), 0);
         for same in walkers.chunk_by(|a, b| a.position == b.position) {
             let to = from + same.len() as u32;

@@ -19,7 +19,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cenote_engine::{
     Adjacency, Direction, Engine, Kernel, List, Page, PageTask, Purpose, VertexId,
 };
-use rayon::prelude::*;
 
 use super::log::{Log, Tally};
 use super::long::{Contradiction, LongLists};
@@ -27,6 +26,7 @@ use super::past::Past;
 use super::rule::{Rule, Verdict};
 use super::waiting::{CHUNK, Chunk, Outbox, Waiting, Walker, chunk_bytes};
 use super::weigh::{Choice, PageWeights, Weighing, contradiction, hull};
+use crate::parallel;
 use crate::report::Result;
 
 /// Windows of a sweep, if there are enough walks.
@@ -460,9 +460,9 @@ impl<P: Past> Sweeps<'_, '_, P> {
     fn start(&self) {
         let parts = self.engine.config().threads as u32;
         let part_rows = self.rows.div_ceil(parts).max(1);
-        (0..parts).into_par_iter().for_each(|part| {
+        parallel::blocks_of(1, parts as usize, &|part| {
             let mut outbox = self.mover.waiting.outbox(&self.mover.log);
-            let first = part.saturating_mul(part_rows).min(self.rows);
+            let first = (part.start as u32).saturating_mul(part_rows).min(self.rows);
             for row in first..first.saturating_add(part_rows).min(self.rows) {
                 self.mover.start(&mut outbox, row);
             }

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{EntryOrder, HugeVec, Kernel, List, Page, Purpose, VertexId};
-use rayon::prelude::*;
 
+use crate::parallel;
 use crate::report::Result;
 
 /// A union-find forest: every vertex points to a smaller one of its component, a root to itself.
@@ -14,7 +14,7 @@ pub(crate) struct Forest(pub(super) HugeVec<AtomicU32>);
 impl Forest {
     pub fn new(vertices: usize) -> Result<Self> {
         let forest = HugeVec::<AtomicU32>::zeroed(vertices)?;
-        forest.par_iter().enumerate().for_each(|(v, parent)| {
+        parallel::for_each_of(&forest, |v, parent| {
             parent.store(v as VertexId, Ordering::Relaxed);
         });
         Ok(Self(forest))
@@ -89,7 +89,7 @@ pub(super) fn join(parents: &[AtomicU32], a: u32, b: u32) -> u32 {
 
 /// Lets each point to its root, while no trees are joined.
 pub(super) fn flatten(parents: &[AtomicU32]) {
-    parents.par_iter().enumerate().for_each(|(v, of_v)| {
+    parallel::for_each_of(parents, |v, of_v| {
         let mut v = v as u32;
         // As `root`, but a parent only ever becomes smaller: a thread that has read a grandparent
         // before another one stored the root would put an ancestor back.

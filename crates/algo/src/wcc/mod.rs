@@ -27,11 +27,11 @@ use cenote_engine::{
     FrontierPart, Graph, HubNeighbours, HugeVec, Kernel, List, Needs, Op, StoreError, Strategy,
     VertexId, Weight, for_each_change, for_each_list,
 };
-use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
 use crate::fill::fill;
 use crate::groups::{Groups, Labels};
+use crate::parallel;
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
 
@@ -179,7 +179,7 @@ pub fn run_since(
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
         let forest = Forest::new(graph.vertices())?;
-        labels.par_iter().enumerate().for_each(|(v, label)| {
+        parallel::for_each_of(labels, |v, label| {
             forest.join(v as VertexId, *label);
         });
         let mut join = |Change { op, source, target }, _: Option<Weight>| match op {
@@ -253,7 +253,8 @@ fn by_hub_neighbours(engine: &Engine, forest: &Forest) -> Result<()> {
     let whole = (!graph.is_directed()).then_some(&done);
     engine.visit_hub_neighbours("hub neighbours", &JoinHubNeighbours { forest, done: whole })?;
     let giant = forest.root(graph.superblock().degree_max_vertex);
-    (0..graph.vertices() as VertexId).into_par_iter().for_each(|v| {
+    parallel::for_each(graph.vertices(), |v| {
+        let v = v as VertexId;
         if forest.root(v) == giant {
             done.insert(v);
         }

@@ -139,3 +139,21 @@ fn no_algorithm_is_left_out() {
     let measured: Vec<&str> = RUNS.iter().filter_map(|run| run.split_whitespace().nth(1)).collect();
     assert_eq!(names, measured);
 }
+
+/// Of the buffers for all requests that may be in flight, those that are never needed take no
+/// memory.
+#[test]
+fn a_run_on_a_small_graph_does_not_touch_all_of_its_buffers() {
+    let bench = Bench::new();
+    fs::write(bench.path("edges.txt"), "1 2\n2 3\n").unwrap();
+    bench.succeed("import edges.txt --out g.cenote");
+    let run = |flags: &str| {
+        let args = format!("run bfs g.cenote --source 1 --threads 1 --json {flags}");
+        let report = parse(&bench.succeed(&args));
+        let buffers = report["memory_plan"]["buffer_bytes"].as_u64().unwrap();
+        (buffers, report["peak_rss_bytes"].as_u64().unwrap())
+    };
+    let ((few, with_few), (many, with_many)) = (run("--depth 1"), run(""));
+    assert!(many > few + (8 << 20), "{many} and {few} bytes of buffers");
+    assert!(with_many < with_few + (4 << 20), "{with_many} and {with_few} bytes");
+}

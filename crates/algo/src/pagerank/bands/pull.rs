@@ -1,18 +1,17 @@
 //! Pull in bands: shares of the band in memory, sums of the window.
 
+use std::sync::{Mutex, PoisonError};
+
 use cenote_engine::{HugeVec, VertexId};
-use rayon::prelude::*;
 
 use super::super::Step;
 use super::super::fixed::{from_fixed, to_fixed};
-use super::super::pull::{rank, share};
+use super::super::pull::{Masses, rank, share};
 use super::super::restart::Restart;
-use super::state::{Masses, State, label};
+use super::state::{State, label};
 use super::sums::{Sums, slot_bytes};
+use crate::parallel;
 use crate::report::Result;
-
-/// Vertices that a thread finishes at a time.
-const FINISH_TOGETHER: usize = 1 << 12;
 
 /// The state between iterations.
 pub(super) struct Pull<'a> {
@@ -130,11 +129,12 @@ impl<'a> Pull<'a> {
     fn finish_window(&mut self, w: usize) -> Masses {
         let (from, _) = self.state.window(w);
         let (base, damping, sums) = (self.restart.base(self.dangling), self.damping, &self.sums);
-        let finish = |(i, (shares, degrees)): (usize, (&mut [f64], &[u32]))| {
+        let State { window_numbers, window_degrees, .. } = &mut self.state;
+        let all = Mutex::new(Masses::default());
+        parallel::for_each_chunk_mut(window_numbers, parallel::BLOCK, |first, shares| {
             let mut masses = Masses::default();
-            for (v, (cell, &degree)) in (i * FINISH_TOGETHER..).zip(shares.iter_mut().zip(degrees))
-            {
-                let degree = u64::from(degree);
+            for (v, cell) in (first..).zip(shares) {
+                let degree = u64::from(window_degrees[v]);
                 let before = rank(*cell, degree);
                 let after = base.of(from + v as VertexId) + damping * sums.of(v).mass();
                 *cell = share(after, degree);
@@ -143,12 +143,9 @@ impl<'a> Pull<'a> {
                     masses.dangling = masses.dangling.wrapping_add(to_fixed(after));
                 }
             }
-            masses
-        };
-        let State { window_numbers, window_degrees, .. } = &mut self.state;
-        let shares = window_numbers.par_chunks_mut(FINISH_TOGETHER);
-        let parts = shares.zip(window_degrees.par_chunks(FINISH_TOGETHER)).enumerate().map(finish);
-        parts.reduce(Masses::default, Masses::and)
+            *all.lock().unwrap_or_else(PoisonError::into_inner) += masses;
+        });
+        all.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,8 +9,9 @@ use cenote_engine::{HugeVec, VertexId, prefetch};
 
 use super::super::Step;
 use super::super::fixed::{from_fixed, to_fixed};
+use super::super::pull::Masses;
 use super::super::restart::Restart;
-use super::state::{Masses, State, label};
+use super::state::{State, label};
 use super::sums::Runs;
 use crate::report::Result;
 

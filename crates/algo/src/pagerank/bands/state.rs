@@ -196,22 +196,6 @@ pub(super) struct Window {
     degrees: Vec<u32>,
 }
 
-/// Change and dangling mass in fixed point.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Masses {
-    pub change: u64,
-    pub dangling: u64,
-}
-
-impl Masses {
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            change: self.change.wrapping_add(other.change),
-            dangling: self.dangling.wrapping_add(other.dangling),
-        }
-    }
-}
-
 /// The label of a band of an iteration.
 pub(super) fn label(iteration: u32, band: usize, bands: usize) -> String {
     match bands {

@@ -8,11 +8,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use cenote_engine::{Adjacency, Kernel, List, VertexId, Weights};
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// The fewest pages that a worker checks for lists that continue at a time.
-const PAGES_MIN: usize = 1 << 12;
+use crate::parallel;
 
 /// A sum that is the same in any order and grouping.
 pub(super) trait Sum: Copy + Default + Send {
@@ -127,7 +125,8 @@ impl<T: Terms> ListSums<'_, T> {
             self.adjacency.continues(page).then(|| self.adjacency.vertices_in(page).start)
         };
         let pages = self.boundaries.0.len();
-        (1..pages).into_par_iter().with_min_len(PAGES_MIN).for_each(|page| {
+        parallel::for_each(pages.saturating_sub(1), |before| {
+            let page = before + 1;
             let Some(v) = continued(page).filter(|&v| continued(page - 1) != Some(v)) else {
                 return;
             };

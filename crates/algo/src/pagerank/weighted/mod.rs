@@ -12,24 +12,22 @@
 mod lists;
 mod sum;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
     ActiveSet, Adjacency, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, VertexId,
     Weights, prefetch, weighted_bytes_for,
 };
-use rayon::prelude::*;
 
 use super::fixed::{WideSum, from_fixed, to_fixed};
 use super::pull::{Masses, PREFETCH_ENTRIES};
 use super::restart::Restart;
 use super::{Step, load, pull_direction, pulls, store};
+use crate::parallel;
 use crate::report::{AlgoError, Result, pages};
 use lists::{Boundaries, ListSums, Sum, Terms};
 use sum::WeightSum;
-
-/// Vertices that a thread finishes at a time.
-const BLOCK: usize = 1 << 14;
 
 /// The least and the largest total: with them shares and masses are normal numbers.
 const TOTAL_MIN: f64 = 1e-270;
@@ -89,13 +87,12 @@ impl<'e> Weighted<'e> {
         let mut weighted =
             Self { engine, damping, restart, totals, shares, received, boundaries, dangling: 0.0 };
         let start = weighted.restart.start();
-        let dangling = weighted.shares.par_iter().zip(&weighted.totals[..]).enumerate();
-        let dangling = dangling.with_min_len(BLOCK).map(|(v, (cell, total))| {
-            let (rank, total) = (start.of(v as VertexId), load(total));
-            store(cell, share(rank, total));
+        let dangling = parallel::sum(n, |v| {
+            let (rank, total) = (start.of(v as VertexId), load(&weighted.totals[v]));
+            store(&weighted.shares[v], share(rank, total));
             if total == 0.0 { to_fixed(rank) } else { 0 }
         });
-        weighted.dangling = from_fixed(dangling.sum());
+        weighted.dangling = from_fixed(dangling);
         Ok(weighted)
     }
 
@@ -118,26 +115,26 @@ impl<'e> Weighted<'e> {
     /// Makes the shares of the next iteration of what was received.
     fn advance(&mut self, mass: impl Fn(&AtomicU64) -> f64 + Sync) -> Step {
         let base = self.restart.base(self.dangling);
-        let vertices = self.shares.par_iter().zip(&self.totals[..]).zip(&self.received[..]);
-        let masses =
-            vertices.enumerate().with_min_len(BLOCK).map(|(v, ((cell, total), received))| {
-                let (total, base) = (load(total), base.of(v as VertexId));
-                let before = rank(load(cell), total);
-                let after = base + self.damping * mass(received);
-                received.store(0, Ordering::Relaxed);
-                store(cell, share(after, total));
-                let dangling = if total == 0.0 { to_fixed(after) } else { 0 };
-                Masses { change: to_fixed((after - before).abs()), dangling }
-            });
-        let Masses { change, dangling } = masses.reduce(Masses::default, Masses::and);
+        let masses = parallel::sum(self.shares.len(), |v| {
+            let (cell, received) = (&self.shares[v], &self.received[v]);
+            let (total, base) = (load(&self.totals[v]), base.of(v as VertexId));
+            let before = rank(load(cell), total);
+            let after = base + self.damping * mass(received);
+            received.store(0, Ordering::Relaxed);
+            store(cell, share(after, total));
+            let dangling = if total == 0.0 { to_fixed(after) } else { 0 };
+            Masses { change: to_fixed((after - before).abs()), dangling }
+        });
+        let Masses { change, dangling } = masses;
         self.dangling = from_fixed(dangling);
         Step { change: from_fixed(change) }
     }
 
     /// The ranks: shares times totals.
     pub fn ranks(self) -> HugeVec<AtomicU64> {
-        let vertices = self.shares.par_iter().zip(&self.totals[..]).with_min_len(BLOCK);
-        vertices.for_each(|(cell, total)| store(cell, rank(load(cell), load(total))));
+        parallel::for_each_of(&self.shares, |v, cell| {
+            store(cell, rank(load(cell), load(&self.totals[v])));
+        });
         self.shares
     }
 }
@@ -177,7 +174,9 @@ fn totals(engine: &Engine) -> Result<HugeVec<AtomicU64>> {
 /// Refuses totals with which shares would not be normal numbers.
 fn check(totals: &[AtomicU64]) -> Result<()> {
     let is_wrong = |total: &f64| *total != 0.0 && !(TOTAL_MIN..=TOTAL_MAX).contains(total);
-    match totals.par_iter().map(load).find_first(is_wrong) {
+    let wrong = |range: Range<usize>| totals[range].iter().map(load).find(is_wrong);
+    let wrong = parallel::collect_of_blocks(parallel::BLOCK, totals.len(), wrong);
+    match wrong.into_iter().flatten().next() {
         None => Ok(()),
         Some(total) => Err(AlgoError::Parameter {
             parameter: "the sum of the weights of a vertex",

@@ -8,10 +8,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{Bitmap, HugeVec, STATE_ALIGN_BYTES, StateFile, VertexId};
-use rayon::prelude::*;
 
 use super::super::length::UNREACHED;
 use crate::bands::Layout;
+use crate::parallel;
 use crate::report::Result;
 
 /// Distances in 4 KiB.
@@ -49,8 +49,9 @@ impl Band {
     pub fn begin(&mut self, range: Range<VertexId>) {
         self.range = range;
         self.loaded.fill(true);
-        let cells = self.distances.par_iter_mut();
-        cells.for_each(|distance| *distance.get_mut() = UNREACHED);
+        parallel::for_each_of(&self.distances, |_, distance| {
+            distance.store(UNREACHED, Ordering::Relaxed);
+        });
     }
 
     /// Reads the band of these vertices from its place; if `only` is given, the pages of these.

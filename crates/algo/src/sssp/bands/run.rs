@@ -7,7 +7,6 @@ use cenote_engine::{
     ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, Messages, StateFile,
     VertexId,
 };
-use rayon::prelude::*;
 
 use super::super::length::{Lengths, OVERFLOW, UNREACHED};
 use super::super::relax::visit;
@@ -18,6 +17,7 @@ use super::finish::finish;
 use super::follow::Follow;
 use super::relax::{MESSAGE_BYTES, Relax, Waiting, parts};
 use crate::bands::{BandPlan, list_max};
+use crate::parallel;
 use crate::report::{Result, Run};
 use crate::worklist::goes_without_steps;
 
@@ -179,13 +179,13 @@ impl<'a> Search<'a> {
             end = self.lengths.bucket_end(self.nearest[band], self.delta);
             few_end = self.lengths.bucket_end(self.nearest[band], width).max(end);
         }
-        let first = range.start as usize;
         for part in self.band.parts() {
-            let vertices = first + part.start..first + part.end;
-            let cells = vertices.into_par_iter().zip(&self.band.distances[part]);
-            cells.for_each(|(v, cell)| match cell.load(Ordering::Relaxed) {
-                UNREACHED => {}
-                length => self.bounds.set(v as VertexId, length),
+            let first = range.start as usize + part.start;
+            parallel::for_each_of(&self.band.distances[part], |at, cell| {
+                match cell.load(Ordering::Relaxed) {
+                    UNREACHED => {}
+                    length => self.bounds.set((first + at) as VertexId, length),
+                }
             });
         }
         self.band.write((self.file, place))?;

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{Bitmap, Graph, HugeVec, StateFile, VertexId};
-use rayon::prelude::*;
 
 use super::super::forest;
 use super::giant::{Edges, is_outside};
 use super::plan::Layout;
+use crate::parallel;
 use crate::ranks::{for_each_by_id, is_natural};
 use crate::report::Result;
 
@@ -68,11 +68,10 @@ impl Band {
         self.first = first as VertexId;
         self.len = layout.band.min(layout.vertices - first);
         let order = Ordering::Relaxed;
-        let cells = self.parents.par_iter().zip(&self.below[..]).zip(&self.weights[..]);
-        cells.take(self.len).enumerate().for_each(|(i, ((parent, below), weight))| {
-            parent.store(i as u32, order);
-            below.store(NONE, order);
-            weight.store(1, order);
+        parallel::for_each(self.len, |i| {
+            self.parents[i].store(i as u32, order);
+            self.below[i].store(NONE, order);
+            self.weights[i].store(1, order);
         });
         if let Some(best) = &self.best {
             let mut rank = 0;
@@ -182,7 +181,8 @@ impl Band {
                 best[root as usize].fetch_min(best[i as usize].load(order), order);
             }
         }
-        all.into_par_iter().for_each(|i| {
+        parallel::for_each(self.len, |i| {
+            let i = i as u32;
             if self.below[self.parent(i) as usize].load(order) == GIANT {
                 giant.insert(self.first + i);
             }
@@ -231,8 +231,9 @@ impl Band {
         let mut roots = std::mem::replace(&mut self.parents, HugeVec::zeroed(0)?).into_plain();
         let read = file.read(labels + 4 * first as u64, &mut roots[..self.len]);
         self.parents = roots.into_atomic();
-        let all = self.below.par_iter().take(self.len).enumerate();
-        all.for_each(|(i, label)| label.store((first + i) as VertexId, Ordering::Relaxed));
+        parallel::for_each_of(&self.below[..self.len], |i, label| {
+            label.store((first + i) as VertexId, Ordering::Relaxed);
+        });
         Ok(read?)
     }
 
@@ -243,7 +244,7 @@ impl Band {
 
     /// Replaces the roots by labels; `of_giant` is that of the giant component.
     pub fn label(&self, giant: &Bitmap, of_giant: VertexId) {
-        self.parents.par_iter().take(self.len).enumerate().for_each(|(i, cell)| {
+        parallel::for_each_of(&self.parents[..self.len], |i, cell| {
             let root = cell.load(Ordering::Relaxed) as usize;
             let is_giant = giant.contains(self.first + i as VertexId);
             let of_root = || self.below[root].load(Ordering::Relaxed);
