@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs, Schedule,
-    Strategy,
+    Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs, Schedule, Strategy,
 };
 use serde::Serialize;
 
@@ -123,6 +122,7 @@ impl Reads {
         memory.index_bytes
             + memory.state_bytes.saturating_sub(self.spare_bytes)
             + memory.buffer_bytes
+            + memory.run_bytes
             + (memory.scratch_bytes as f64 * scratch) as u64
             + cache_bytes
     }
@@ -145,7 +145,7 @@ impl Estimate {
     ) -> Self {
         let page_bytes = graph.page_bytes() as f64;
         let bytes = |pages: f64| (pages * page_bytes) as u64;
-        let runs = |pages: f64| of_runs(graph, pages);
+        let runs = |pages: f64| of_runs(graph, &memory, pages);
         // Pages in memory are as many for each of the three.
         let in_memory = (reads.visited - reads.likely).max(0.0);
         let with_runs = |pages: f64| bytes(pages + runs(pages + in_memory).0);
@@ -189,14 +189,14 @@ impl Estimate {
 
 /// Pages of delta runs that visits of so many pages of lists read, and requests for them: all in
 /// the first pass, and in further ones those that do not stay in memory.
-fn of_runs(graph: &Graph, visited: f64) -> (f64, f64) {
-    let directions = [Direction::Out, Direction::In].map(|direction| graph.adjacency(direction));
+fn of_runs(graph: &Graph, memory: &MemoryPlan, visited: f64) -> (f64, f64) {
     let lists = graph_pages(graph);
     let inward = if graph.is_directed() { 2 } else { 1 };
     let (mut pages, mut requests) = (0.0, 0.0);
     let passes = visited / lists.max(1) as f64;
     let (first, more) = (passes.min(1.0), (passes - 1.0).max(0.0));
-    for reads in directions.into_iter().take(inward).flatten().map(Adjacency::run_reads) {
+    for direction in [Direction::Out, Direction::In].into_iter().take(inward) {
+        let reads = graph.run_reads_with(direction, memory.run_bytes);
         pages += first * reads.pages as f64 + more * reads.pages_again as f64;
         requests += first * reads.requests as f64 + more * reads.requests_again as f64;
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_device::Clock;
 use cenote_pool::Pool;
-use cenote_store::{Adjacency, Direction, Graph, VertexId};
+use cenote_store::{Adjacency, Direction, Graph, KeptRuns, VertexId};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::bands::{StateCounts, StateFile};
@@ -13,7 +13,7 @@ use crate::config::{EngineConfig, THREADS_MAX};
 use crate::error::{EngineError, Result};
 use crate::explain::{Counts, RunStats, StepLog, StepRecord};
 use crate::frontier::ActiveSet;
-use crate::memory_plan::{self, CopiesMax, MemoryPlan, Needs, decoded_bytes};
+use crate::memory_plan::{self, CopiesMax, MemoryPlan, Needs, RunMemory, decoded_bytes};
 use crate::pages;
 use crate::schedule::Schedule;
 use crate::tasks::active_pages;
@@ -35,6 +35,7 @@ pub struct Engine {
     totals: Mutex<Totals>,
     /// What all state files have read and written.
     pub(crate) state: Arc<StateCounts>,
+    _kept_runs: KeptRuns,
 }
 
 /// Totals of a run.
@@ -55,6 +56,7 @@ impl Engine {
     pub fn new(graph: Arc<Graph>, config: EngineConfig, needs: &Needs) -> Result<Self> {
         let (schedule, memory) = Self::plan(&graph, &config, needs)?;
         let pages = pages::pool(&graph, &schedule, &memory)?;
+        let kept_runs = graph.keep_runs(memory.run_bytes);
         let workers = ThreadPoolBuilder::new()
             .num_threads(config.threads)
             .thread_name(|i| format!("cenote-worker-{i}"))
@@ -73,6 +75,7 @@ impl Engine {
             busy: AtomicBool::new(false),
             totals: Mutex::default(),
             state: Arc::default(),
+            _kept_runs: kept_runs,
         })
     }
 
@@ -101,10 +104,12 @@ impl Engine {
         Ok((schedule, memory))
     }
 
-    /// Bytes of the budget that a run takes beside state, buffers and cached pages: the index, and
-    /// a decoded page a worker where pages are packed.
+    /// Bytes of the budget that a run takes beside state, buffers and cached pages: the index, a
+    /// decoded page a worker where pages are packed, and pages of delta runs.
     pub fn fixed_bytes(graph: &Graph, config: &EngineConfig) -> u64 {
-        graph.memory_bytes() as u64 + config.threads as u64 * decoded_bytes(graph)
+        let decode_bytes = config.threads as u64 * decoded_bytes(graph);
+        let runs = RunMemory::least(graph, config.threads).bytes();
+        graph.memory_bytes_without_runs() as u64 + decode_bytes + runs
     }
 
     /// The graph.

@@ -27,13 +27,50 @@ pub struct MemoryPlan {
     pub index_bytes: u64,
     /// The algorithm's state.
     pub state_bytes: u64,
-    /// I/O buffers of all workers (`block` and `vertex`: the frames that they read into), and one
-    /// decoded page per worker where pages are packed.
+    /// I/O buffers of all workers (`block` and `vertex`: the frames that they read into), one
+    /// decoded page per worker where pages are packed, and pages of delta runs that each holds.
     pub buffer_bytes: u64,
     /// The algorithm's optional memory.
     pub scratch_bytes: u64,
     /// Cached pages.
     pub cache_bytes: u64,
+    /// Pages of delta runs that are kept.
+    pub run_bytes: u64,
+}
+
+/// At most so many bytes of delta runs are kept where not all of them can be: the next pass finds
+/// nothing of what the last one has read, but to read on costs less than a request for each page.
+const RUN_BYTES: u64 = 8 << 20;
+
+/// The memory for pages of delta runs, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunMemory {
+    /// What is kept.
+    kept: u64,
+    /// What the workers hold beside.
+    held: u64,
+}
+
+impl RunMemory {
+    fn new(graph: &Graph, threads: usize, kept: u64) -> Self {
+        let kept = graph.run_bytes_with(kept, 0);
+        Self { kept, held: graph.run_bytes_with(kept, threads) - kept }
+    }
+
+    /// What a run needs.
+    pub fn least(graph: &Graph, threads: usize) -> Self {
+        Self::new(graph, threads, RUN_BYTES)
+    }
+
+    /// All pages, if so many bytes more than the least suffice for them.
+    fn all(graph: &Graph, threads: usize, more_bytes: u64) -> Option<Self> {
+        let all = Self::new(graph, threads, graph.run_bytes_all());
+        Some(all).filter(|all| all.bytes() <= Self::least(graph, threads).bytes() + more_bytes)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.kept + self.held
+    }
 }
 
 impl MemoryPlan {
@@ -44,6 +81,7 @@ impl MemoryPlan {
             + self.buffer_bytes
             + self.scratch_bytes
             + self.cache_bytes
+            + self.run_bytes
     }
 
     /// How many pages the cache can hold.
@@ -63,12 +101,18 @@ impl MemoryPlan {
         needs: &Needs,
         buffer_bytes: u64,
     ) -> Result<Self> {
-        let index_bytes = graph.memory_bytes() as u64;
-        let needed = (index_bytes + buffer_bytes).saturating_add(needs.state_bytes);
+        let index_bytes = graph.memory_bytes_without_runs() as u64;
+        let runs = RunMemory::least(graph, config.threads);
+        let fixed_bytes = index_bytes + runs.bytes() + buffer_bytes;
+        let needed = fixed_bytes.saturating_add(needs.state_bytes);
         let Some(left) = config.memory_bytes.checked_sub(needed) else {
             let tiers = match graph.device().memory_bytes() {
                 0 => String::new(),
                 bytes => format!("of which tiers {bytes}, "),
+            };
+            let runs = match runs.bytes() {
+                0 => String::new(),
+                bytes => format!("delta runs {bytes}, "),
             };
             return Err(EngineError::Budget {
                 what: format!("{} ({})", needs.what, config.strategy),
@@ -76,7 +120,8 @@ impl MemoryPlan {
                 needed,
                 suggested: needed.div_ceil(1 << 20),
                 breakdown: format!(
-                    "vertex state {}, page index {index_bytes}, {tiers}I/O buffers {buffer_bytes}",
+                    "vertex state {}, page index {index_bytes}, {tiers}{runs}I/O buffers \
+                     {buffer_bytes}",
                     needs.state_bytes
                 ),
             });
@@ -89,12 +134,15 @@ impl MemoryPlan {
         let scratch_bytes = needs.scratch_bytes.min(scratch_left);
         let cache_bytes = (left - scratch_bytes).min(limit);
         let cache_bytes = if cache_bytes < frame_bytes { 0 } else { cache_bytes };
+        let spare = left - scratch_bytes - cache_bytes;
+        let runs = RunMemory::all(graph, config.threads, spare).unwrap_or(runs);
         Ok(Self {
             index_bytes,
             state_bytes: needs.state_bytes,
-            buffer_bytes,
+            buffer_bytes: buffer_bytes + runs.held,
             scratch_bytes,
             cache_bytes,
+            run_bytes: runs.kept,
         })
     }
 }

@@ -147,7 +147,7 @@ impl Graph {
         &self.layout().file
     }
 
-    fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         &self.pages.layout
     }
 
@@ -184,12 +184,6 @@ impl Graph {
     /// has two.
     pub fn run_changes(&self) -> u64 {
         self.layout().runs.edits()
-    }
-
-    /// Bytes of memory for delta runs that are kept.
-    pub(crate) fn run_bytes(&self) -> usize {
-        let Layout { out, back, .. } = self.layout();
-        out.run_bytes() + back.as_ref().map_or(0, Adjacency::run_bytes)
     }
 
     pub(crate) fn run_index(&self) -> &RunIndex {
@@ -330,8 +324,17 @@ impl Graph {
         self.index_bytes() + self.pages.memory_bytes()
     }
 
+    /// [`Graph::memory_bytes`] without pages of delta runs that are kept.
+    pub fn memory_bytes_without_runs(&self) -> usize {
+        self.index_bytes_without_runs() + self.pages.memory_bytes()
+    }
+
     /// [`Graph::memory_bytes`] without what look-ups take.
     pub fn index_bytes(&self) -> usize {
+        self.index_bytes_without_runs() + self.run_bytes()
+    }
+
+    fn index_bytes_without_runs(&self) -> usize {
         let Layout { out, back, out_weights, back_weights, .. } = self.layout();
         let indexes = out.memory_bytes() + back.as_ref().map_or(0, Adjacency::memory_bytes);
         let columns = [out_weights, back_weights].into_iter().flatten();

@@ -79,7 +79,7 @@ pub use order::Order;
 pub use packed::decode::Decoded;
 pub use page::{List, Page};
 pub use pages::LookupConfig;
-pub use runs::{RunReads, take_run_reads};
+pub use runs::{KeptRuns, RunReads, take_run_reads};
 pub use snapshot::Snapshot;
 pub use store::{PreparedMerge, Store, Transaction, WriteLimits};
 pub use superblock::Superblock;

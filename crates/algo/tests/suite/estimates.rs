@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use cenote_algo::pagerank::{self, PageRankConfig};
-use cenote_algo::{Estimate, wcc};
-use cenote_engine::{EngineConfig, RunStats, Strategy};
+use cenote_algo::{AlgoError, Estimate, wcc};
+use cenote_engine::{EngineConfig, EngineError, RunStats, Strategy};
+use cenote_store::superblock::SectionKind;
 use cenote_store::{Batch, Change, LookupConfig, Op, Store, WriteLimits};
 
 use crate::plain::{Plain, Random};
@@ -12,17 +13,16 @@ use crate::plain::{Plain, Random};
 const VERTICES: u32 = 20_000;
 const RUNS: usize = 6;
 
-/// A graph with runs of a tenth of its lists each, and how many changes they have.
-fn with_runs(directed: bool) -> Store {
+/// A graph with runs of so many changes each.
+fn with_runs(directed: bool, batch_changes: usize) -> Store {
     let mut random = Random(11);
     let pairs: Vec<_> =
         (0..500_000).map(|_| (random.below(VERTICES), random.below(VERTICES))).collect();
     let graph = Plain::of(VERTICES, &pairs, directed).stored();
     let store = Store::open(Arc::clone(graph.device())).unwrap();
-    let batch_changes = 12_000;
     let limits = WriteLimits::default().bytes(1 << 20).changes(batch_changes).run_percent(10_000);
     let store = store.with_limits(limits);
-    // The last one stays in the log.
+    // The last one stays in the log, if it fits.
     for _ in 0..=RUNS {
         let mut end = || random.below(VERTICES);
         let change = |_| Change { op: Op::Add, source: end(), target: end() };
@@ -46,25 +46,28 @@ fn assert_close(case: &str, estimate: &Estimate, stats: RunStats) {
 #[test]
 fn delta_runs_are_counted_in_bytes_and_requests() {
     for directed in [false, true] {
-        let store = with_runs(directed);
-        // Of the runs little is kept, some of them, or everything.
-        for run_bytes in [64 << 10, 512 << 10, 64 << 20] {
-            let open =
-                || Arc::new(store.graph(|_| LookupConfig::default().run_bytes(run_bytes)).unwrap());
+        // Runs that stay in memory, and runs of which 8 MiB are kept where it is little.
+        for batch_changes in [12_000, 120_000] {
+            let store = with_runs(directed, batch_changes);
+            let open = || Arc::new(store.graph(|_| LookupConfig::default()).unwrap());
             let graph = open();
-            assert_eq!(graph.runs(), RUNS);
+            // A batch that is too large for the log is a run of its own.
+            let logged = usize::from(batch_changes <= WriteLimits::LOGGED_MAX);
+            assert_eq!(graph.runs(), RUNS + 1 - logged);
             // With all pages of lists in memory, and with few.
-            for (memory, strategy) in
-                [(64 << 20, Strategy::Auto), (6 << 20, Strategy::Auto), (64 << 20, Strategy::Block)]
+            let (much, little) = ((64 << 20, 64 << 20), (12 << 20, 512 << 10));
+            for ((memory, cache), strategy) in
+                [(much, Strategy::Auto), (little, Strategy::Auto), (little, Strategy::Block)]
             {
-                let config = EngineConfig::with_memory(memory).strategy(strategy).threads(1);
-                let case = |name| format!("{name} {directed} {strategy} {memory} {run_bytes}");
+                let config = EngineConfig::with_memory(memory).cache_bytes(Some(cache));
+                let config = config.strategy(strategy).threads(1);
+                let case = |name| format!("{name} {directed} {strategy} {memory} {batch_changes}");
                 let estimate = wcc::estimate(&graph, &config).unwrap();
                 if strategy == Strategy::Auto {
                     let run = wcc::run(&open(), config.clone()).unwrap().run;
                     assert_close(&case("wcc"), &estimate, run.stats);
                 }
-                if run_bytes == 64 << 20 {
+                if estimate.memory.run_bytes == graph.run_bytes_all() {
                     // The degrees that PageRank loads have brought all runs into memory.
                     continue;
                 }
@@ -79,4 +82,31 @@ fn delta_runs_are_counted_in_bytes_and_requests() {
             }
         }
     }
+}
+
+/// Of runs that do not stay in memory a further pass finds nothing, so it is all or a few MiB.
+#[test]
+fn all_delta_runs_are_kept_beside_all_pages_if_there_is_room() {
+    let store = with_runs(false, 120_000);
+    let graph = Arc::new(store.graph(|_| LookupConfig::default()).unwrap());
+    let all = graph.run_bytes_all();
+    assert!(all > 10 << 20, "{all} bytes of runs");
+    let estimate = |memory| wcc::estimate(&graph, &EngineConfig::with_memory(memory).threads(2));
+    let least = match estimate(1) {
+        Err(AlgoError::Engine(EngineError::Budget { needed, .. })) => needed,
+        other => panic!("one byte is not refused: {other:?}"),
+    };
+    for (memory, expected) in [(least, 8 << 20), (least + (1 << 20), 8 << 20), (64 << 20, all)] {
+        let plan = estimate(memory).unwrap().memory;
+        assert!(plan.total_bytes() <= memory, "{plan:?}");
+        assert_eq!(plan.run_bytes, expected, "{plan:?}");
+    }
+    let ranks = PageRankConfig::default().iterations(5);
+    let read = |memory| {
+        let config = EngineConfig::with_memory(memory).threads(2);
+        pagerank::run(&graph, config, &ranks).unwrap().run.stats.bytes_read
+    };
+    let pages = 4096 * graph.superblock().section(SectionKind::OutAdjacency).unwrap().pages;
+    assert!(read(64 << 20) <= pages + all, "each page is read once");
+    assert!(read(least + pages + pages / 8) > 4 * all, "runs are read by each pass");
 }

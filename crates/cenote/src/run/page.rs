@@ -560,11 +560,13 @@ fn conditions(stats: &Stats, recording: Option<&Recording>, facts: &[(String, St
         fact(
             "memory plan",
             format!(
-                "vertex state {}, index {}, buffers {}, optional {}, cached pages {} ({} of all)",
+                "vertex state {}, index {}, buffers {}, optional {}, delta runs {}, cached pages \
+                 {} ({} of all)",
                 size(plan.state_bytes),
                 size(plan.index_bytes),
                 size(plan.buffer_bytes),
                 size(plan.scratch_bytes),
+                size(plan.run_bytes),
                 size(plan.cache_bytes),
                 percent(stats.cached_fraction)
             ),

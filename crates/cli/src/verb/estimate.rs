@@ -177,6 +177,7 @@ fn print(estimate: &Estimate) -> Result<()> {
         ("  I/O buffers", size(memory.buffer_bytes)),
         ("  optional", size(memory.scratch_bytes)),
         ("  cached pages", size(memory.cache_bytes)),
+        ("  delta runs", size(memory.run_bytes)),
         ("  program", size(estimate.program_bytes)),
         ("budget", format!("{} at least", size(estimate.memory_bytes_min))),
         ("read", format!("{read}: {}", plan.because)),

@@ -230,8 +230,9 @@ impl ListDelta {
         self.runs.as_ref().map(|RunsFrom { runs, .. }| RunsFrom { runs: Arc::clone(runs), from })
     }
 
+    /// Bytes of memory without what is kept of delta runs.
     pub fn memory_bytes(&self) -> usize {
-        let runs = self.runs.as_ref().map_or(0, |runs| runs.runs.memory_bytes());
+        let runs = self.runs.as_ref().map_or(0, |runs| runs.runs.index_bytes());
         let spans = self.spans.capacity() * size_of::<Span>();
         let weights = self.weights.as_ref().map_or(0, LoggedWeights::memory_bytes);
         runs + self.edits.capacity() * size_of::<PlacedEdit>() + weights + spans
@@ -244,12 +245,12 @@ impl ListDelta {
         start..start + len
     }
 
-    /// Bytes of a [`DeltaRoom`] that fits every page of at most so many entries and lists.
+    /// Bytes of a [`DeltaRoom`] that fits every page of at most so many entries and lists, without
+    /// the chunks of runs that its cursors hold.
     pub fn room_bytes(&self, entries_max: usize, lists_max: usize) -> usize {
         // What is deleted was there or was added.
         let edits = entries_max + 2 * self.page_added_max as usize;
-        let cursors = self.runs.as_ref().map_or(0, |runs| runs.runs.cursor_bytes());
-        DeltaRoom::bytes_for(edits, lists_max) + cursors
+        DeltaRoom::bytes_for(edits, lists_max)
     }
 
     /// The changes of a page, if it has any.

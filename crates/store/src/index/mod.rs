@@ -6,6 +6,7 @@
 mod views;
 
 use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
 
 use cenote_device::Device;
 use cenote_pool::PageId;
@@ -21,7 +22,8 @@ use crate::gallop::Cursor;
 use crate::log::Pending;
 use crate::packed::decode::Decoded;
 use crate::page;
-use crate::runs::read::RunReads;
+use crate::runs::RunReads;
+use crate::runs::read::ListRuns;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind};
 use crate::table::SectionPages;
@@ -236,7 +238,8 @@ impl Adjacency {
         self.entries_max
     }
 
-    /// Bytes of a [`Decoded`] that fits every page; 0 for raw pages without changes.
+    /// Bytes of a [`Decoded`] that fits every page, without the pages of delta runs that it holds
+    /// ([`Graph::run_bytes_with`](crate::Graph::run_bytes_with)); 0 for raw pages without changes.
     pub fn decoded_bytes(&self) -> usize {
         let (entries, lists) = (self.entries_max as usize, self.lists_max as usize);
         let merged = self.delta.as_ref().map_or(0, |delta| {
@@ -248,17 +251,19 @@ impl Adjacency {
         }
     }
 
-    /// What a pass over the lists reads of delta runs, beside the pages of the lists.
+    /// What a pass over the lists reads of delta runs, beside the pages of the lists, with the
+    /// pages of runs that may be kept now.
     pub fn run_reads(&self) -> RunReads {
-        self.runs_from(0).map_or_else(RunReads::default, |runs| runs.runs.reads())
+        self.runs().map_or_else(RunReads::default, |runs| runs.reads())
     }
 
-    /// Bytes of memory for delta runs that are kept.
-    pub(crate) fn run_bytes(&self) -> usize {
-        self.runs_from(0).map_or(0, |runs| runs.runs.memory_bytes())
+    /// The delta runs.
+    pub(crate) fn runs(&self) -> Option<Arc<ListRuns>> {
+        self.runs_from(0).map(|runs| runs.runs)
     }
 
-    /// Bytes of memory of the index and of the changes of runs and log.
+    /// Bytes of memory of the index and of the changes of runs and log, without the pages of runs
+    /// that are kept.
     pub fn memory_bytes(&self) -> usize {
         let delta = self.delta.as_ref().map_or(0, |delta| delta.memory_bytes());
         delta + self.starts.capacity() * size_of::<VertexId>() + self.continues.capacity() * 8

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use cenote_device::{Buffer, Device, Op, Queue, QueueConfig, Request};
@@ -52,14 +52,22 @@ pub(super) struct Chunks {
     pub device: Arc<dyn Device>,
     pub section: SectionPages,
     pub runs: Vec<Run>,
+    memory: Mutex<Memory>,
+}
+
+/// The bytes for what is kept of all runs.
+#[derive(Debug)]
+struct Memory {
+    /// If none are lent.
+    usual: u64,
+    lent: u64,
+    loans: u64,
 }
 
 pub(super) struct Run {
     pub pages: RunPages,
     /// Most bytes of it that are kept.
-    pub kept_bytes: usize,
-    /// Most pages of a chunk.
-    pub chunk_pages: u64,
+    kept_bytes: AtomicUsize,
     kept: Mutex<Kept>,
     /// Notified when a chunk was read.
     was_read: Condvar,
@@ -144,19 +152,32 @@ impl Kept {
 }
 
 impl Run {
-    /// `share_bytes` of it may be kept.
-    fn new(pages: RunPages, share_bytes: usize, page_bytes: usize) -> Self {
-        let kept_bytes = share_bytes.max(PAGES_KEPT_MIN * page_bytes);
-        let stays = pages.len() as usize * page_bytes <= kept_bytes;
-        let chunk = kept_bytes / if stays { AHEAD_SHARE } else { CHUNKS_KEPT };
-        let chunk_pages = (chunk.clamp(page_bytes, CHUNK_BYTES_MAX) / page_bytes) as u64;
-        Self { pages, kept_bytes, chunk_pages, kept: Mutex::default(), was_read: Condvar::new() }
+    fn new(pages: RunPages, kept_bytes: usize) -> Self {
+        let kept_bytes = AtomicUsize::new(kept_bytes);
+        Self { pages, kept_bytes, kept: Mutex::default(), was_read: Condvar::new() }
     }
 
-    /// How many chunks behind the one that is in use are read ahead.
-    fn chunks_ahead(&self, page_bytes: usize) -> usize {
-        let kept = self.kept_bytes / (self.chunk_pages as usize * page_bytes);
-        kept.min(CHUNKS_KEPT) / AHEAD_SHARE
+    /// Most bytes of it that are kept.
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Most pages of a chunk.
+    pub fn chunk_pages(&self, page_bytes: usize) -> u64 {
+        self.chunk_pages_of(self.kept_bytes(), page_bytes)
+    }
+
+    /// Most pages of a chunk if so many bytes are kept.
+    pub fn chunk_pages_of(&self, kept_bytes: usize, page_bytes: usize) -> u64 {
+        let stays = self.pages.len() as usize * page_bytes <= kept_bytes;
+        let chunk = kept_bytes / if stays { AHEAD_SHARE } else { CHUNKS_KEPT };
+        (chunk.clamp(page_bytes, CHUNK_BYTES_MAX) / page_bytes) as u64
+    }
+
+    /// Changes how much is kept.
+    fn keep(&self, kept_bytes: usize) {
+        self.kept_bytes.store(kept_bytes, Ordering::Relaxed);
+        lock(&self.kept).make_room(0, kept_bytes);
     }
 }
 
@@ -172,6 +193,12 @@ fn shares(runs: &[usize], bytes: usize) -> Vec<usize> {
     shares
 }
 
+/// Most bytes that are kept of each of these runs.
+fn kept_of(sizes: &[usize], bytes: u64, page_bytes: usize) -> Vec<usize> {
+    let shares = shares(sizes, usize::try_from(bytes).unwrap_or(usize::MAX));
+    shares.into_iter().map(|share| share.max(PAGES_KEPT_MIN * page_bytes)).collect()
+}
+
 impl Chunks {
     /// `bytes` are for what is kept of all runs; more is kept where they are too few for
     /// [`PAGES_KEPT_MIN`] pages of each.
@@ -184,12 +211,42 @@ impl Chunks {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let page_bytes = section.page_bytes;
         let sizes: Vec<usize> = runs.iter().map(|run| run.len() as usize * page_bytes).collect();
-        let runs = runs.into_iter().zip(shares(&sizes, bytes as usize));
+        let runs = runs.into_iter().zip(kept_of(&sizes, bytes, page_bytes));
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             device,
-            runs: runs.map(|(run, share)| Run::new(run, share, page_bytes)).collect(),
+            runs: runs.map(|(run, kept_bytes)| Run::new(run, kept_bytes)).collect(),
             section,
+            memory: Mutex::new(Memory { usual: bytes, lent: 0, loans: 0 }),
+        }
+    }
+
+    /// Most bytes that are kept of each run, where so many are for all.
+    pub fn kept_of(&self, bytes: u64) -> Vec<usize> {
+        let page_bytes = self.section.page_bytes;
+        let sizes = self.runs.iter().map(|run| run.pages.len() as usize * page_bytes);
+        kept_of(&sizes.collect::<Vec<_>>(), bytes, page_bytes)
+    }
+
+    /// Lends so many bytes for what is kept, until they are given back. What several lend is added
+    /// up, and replaces the usual bytes.
+    pub fn lend(&self, bytes: u64) {
+        let mut memory = lock(&self.memory);
+        (memory.lent, memory.loans) = (memory.lent + bytes, memory.loans + 1);
+        self.keep(&memory);
+    }
+
+    /// Gives back bytes that were lent.
+    pub fn give_back(&self, bytes: u64) {
+        let mut memory = lock(&self.memory);
+        (memory.lent, memory.loans) = (memory.lent - bytes, memory.loans - 1);
+        self.keep(&memory);
+    }
+
+    fn keep(&self, memory: &Memory) {
+        let bytes = if memory.loans > 0 { memory.lent } else { memory.usual };
+        for (run, kept_bytes) in self.runs.iter().zip(self.kept_of(bytes)) {
+            run.keep(kept_bytes);
         }
     }
 
@@ -245,21 +302,24 @@ impl Chunks {
     /// The reads of the next chunks of a run from a page on, as far as there is room for them.
     /// The caller has to do them.
     pub fn begin_next(self: &Arc<Self>, run: usize, from: u64) -> Vec<Reading> {
-        let ahead = self.runs[run].chunks_ahead(self.section.page_bytes) as u64;
-        let Run { pages, chunk_pages, .. } = &self.runs[run];
-        self.begin_all(run, from..pages.pages.end.min(from + ahead * chunk_pages))
+        let (of_run, page_bytes) = (&self.runs[run], self.section.page_bytes);
+        let kept_bytes = of_run.kept_bytes();
+        let chunk_pages = of_run.chunk_pages_of(kept_bytes, page_bytes);
+        let chunks = kept_bytes / (chunk_pages as usize * page_bytes);
+        let ahead = (chunks.min(CHUNKS_KEPT) / AHEAD_SHARE) as u64;
+        self.begin_all(run, from..of_run.pages.pages.end.min(from + ahead * chunk_pages))
     }
 
     /// The reads of the pages of a run that are neither in memory nor being read. The caller has to
     /// do them.
     pub fn begin_all(self: &Arc<Self>, run: usize, pages: Range<u64>) -> Vec<Reading> {
-        let Run { chunk_pages, kept, .. } = &self.runs[run];
-        let mut kept = lock(kept);
+        let chunk_pages = self.runs[run].chunk_pages(self.section.page_bytes);
+        let mut kept = lock(&self.runs[run].kept);
         let (mut begun, mut at) = (Vec::new(), pages.start);
         while at < pages.end {
             let known = kept.chunk(at).map(|chunk| chunk.end());
             at = known.or_else(|| kept.reading_until(at)).unwrap_or_else(|| {
-                let reading = self.begin(run, &mut kept, at, (pages.end - at).min(*chunk_pages));
+                let reading = self.begin(run, &mut kept, at, (pages.end - at).min(chunk_pages));
                 let end = at + reading.pages;
                 begun.push(reading);
                 end
@@ -270,20 +330,20 @@ impl Chunks {
 
     /// Whether so many pages of a run, or all that it has, are kept at once.
     pub fn has_room(&self, run: usize, pages: usize) -> bool {
-        let Run { pages: of_run, kept_bytes, .. } = &self.runs[run];
-        pages.min(of_run.len() as usize) * self.section.page_bytes <= *kept_bytes
+        let of_run = &self.runs[run];
+        pages.min(of_run.pages.len() as usize) * self.section.page_bytes <= of_run.kept_bytes()
     }
 
     /// Begins to read up to so many pages of a run that lie together, from one on that is neither
     /// in memory nor being read.
     fn begin(self: &Arc<Self>, run: usize, kept: &mut Kept, number: u64, pages: u64) -> Reading {
         let SectionPages { section, table, page_bytes, .. } = &self.section;
-        let Run { pages: of_run, kept_bytes, .. } = &self.runs[run];
-        let end = kept.next(number).unwrap_or(of_run.pages.end).min(number + pages);
+        let of_run = &self.runs[run];
+        let end = kept.next(number).unwrap_or(of_run.pages.pages.end).min(number + pages);
         let place = table.run(section.first_page + number..section.first_page + end);
         let len = place.pages as usize * page_bytes;
         count_read(len);
-        kept.make_room(len, *kept_bytes);
+        kept.make_room(len, of_run.kept_bytes());
         kept.bytes += len;
         kept.reading.insert(number, place.pages);
         Reading {

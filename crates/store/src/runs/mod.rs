@@ -13,17 +13,19 @@
 //! - `run`: a run in the index; `index`: which page of a run has the changes of a page of lists
 //! - `read`: finds the changes of a page of lists
 //! - `chunks`: the parts of runs that are in memory; `ahead`: reads them before they are needed
-//! - `write`: writes a run
+//! - `write`: writes a run; `memory`: the memory of a graph for its runs
 
 mod ahead;
 mod chunks;
 pub(crate) mod index;
+mod memory;
 pub(crate) mod page;
 pub(crate) mod read;
 pub(crate) mod run;
 pub(crate) mod write;
 
 pub use chunks::take_run_reads;
+pub use memory::KeptRuns;
 pub use read::RunReads;
 
 /// So many runs of a level become one of the next.

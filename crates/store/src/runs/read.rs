@@ -94,40 +94,73 @@ impl ListRuns {
         identities.map(|identity| (identity.physical, identity.epoch)).collect()
     }
 
-    /// Bytes of memory of the index, and of the pages that may be kept.
-    pub fn memory_bytes(&self) -> usize {
-        let of_run = |Run { pages: run, kept_bytes, .. }: &Run| {
-            let pages = run.len() as usize;
-            let kept = (pages * self.page_bytes()).min(*kept_bytes);
-            kept + run.firsts.capacity() * 8 + pages * size_of::<(u64, Arc<RunChunk>, u64)>()
+    /// Bytes of memory of the index.
+    pub fn index_bytes(&self) -> usize {
+        let of_run = |run: &RunPages| {
+            run.firsts.capacity() * 8 + run.len() as usize * size_of::<(u64, Arc<RunChunk>, u64)>()
         };
+        self.runs().map(of_run).sum()
+    }
+
+    /// Bytes of all pages.
+    pub fn bytes(&self) -> u64 {
+        self.runs().map(|run| run.len() * self.page_bytes() as u64).sum()
+    }
+
+    /// Bytes of the pages that may be kept now.
+    pub fn kept_bytes(&self) -> usize {
+        let of_run =
+            |run: &Run| (run.pages.len() as usize * self.page_bytes()).min(run.kept_bytes());
         self.chunks.runs.iter().map(of_run).sum()
     }
 
-    /// What passes read. Of runs that do not stay in memory the next pass finds nothing, since it
-    /// needs them in the same order.
+    /// Bytes of the pages that are kept with so many for all runs, and of the chunks of so many
+    /// readers, which may be kept no longer by the runs.
+    pub fn bytes_with(&self, bytes: u64, readers: usize) -> u64 {
+        let of_run = |(run, kept_bytes): (&Run, usize)| {
+            let kept = (run.pages.len() as usize * self.page_bytes()).min(kept_bytes);
+            let chunk = run.chunk_pages_of(kept_bytes, self.page_bytes());
+            let chunk = run.pages.len().min(chunk) as usize * self.page_bytes();
+            (kept + readers * (chunk + size_of::<RunCursor>())) as u64
+        };
+        self.chunks.runs.iter().zip(self.chunks.kept_of(bytes)).map(of_run).sum()
+    }
+
+    /// As [`Chunks::lend`].
+    pub fn lend(&self, bytes: u64) {
+        self.chunks.lend(bytes);
+    }
+
+    /// As [`Chunks::give_back`].
+    pub fn give_back(&self, bytes: u64) {
+        self.chunks.give_back(bytes);
+    }
+
+    /// What passes read, with what may be kept now.
     pub fn reads(&self) -> RunReads {
+        self.reads_of(self.chunks.runs.iter().map(Run::kept_bytes))
+    }
+
+    /// What passes read, with so many bytes for what is kept of all runs.
+    pub fn reads_with(&self, bytes: u64) -> RunReads {
+        self.reads_of(self.chunks.kept_of(bytes).into_iter())
+    }
+
+    /// What passes read, with so many bytes kept of each run. Of runs that do not stay in memory
+    /// the next pass finds nothing, since it needs them in the same order.
+    fn reads_of(&self, kept: impl Iterator<Item = usize>) -> RunReads {
         let mut reads = RunReads::default();
-        for Run { pages, kept_bytes, chunk_pages, .. } in &self.chunks.runs {
-            let pages = pages.len();
-            let requests = pages.div_ceil(*chunk_pages);
+        for (run, kept_bytes) in self.chunks.runs.iter().zip(kept) {
+            let pages = run.pages.len();
+            let requests = pages.div_ceil(run.chunk_pages_of(kept_bytes, self.page_bytes()));
             reads.pages += pages;
             reads.requests += requests;
-            if pages as usize * self.page_bytes() > *kept_bytes {
+            if pages as usize * self.page_bytes() > kept_bytes {
                 reads.pages_again += pages;
                 reads.requests_again += requests;
             }
         }
         reads
-    }
-
-    /// Bytes of a reader's own chunks, which may be kept no longer by the runs.
-    pub fn cursor_bytes(&self) -> usize {
-        let of_run = |run: &Run| {
-            let pages = run.pages.len().min(run.chunk_pages);
-            pages as usize * self.page_bytes() + size_of::<RunCursor>()
-        };
-        self.chunks.runs.iter().map(of_run).sum()
     }
 
     /// Most entries that the runs together add to a page of lists.
@@ -186,13 +219,14 @@ impl ListRuns {
             if !self.chunks.has_room(run, in_flight * ASKED_SHARE) {
                 continue;
             }
+            let chunk_pages = self.chunks.runs[run].chunk_pages(self.page_bytes());
             while *asked <= at {
                 let mut needed = of_run.holding(pages[*asked], None);
                 *asked += 1;
                 while let Some(page) = pages.get(*asked) {
                     let next = of_run.holding(*page, None);
                     let is_near = next.start <= needed.end + GAP_PAGES;
-                    if !is_near || next.end - needed.start > self.chunks.runs[run].chunk_pages {
+                    if !is_near || next.end - needed.start > chunk_pages {
                         break;
                     }
                     needed.end = next.end;
@@ -232,7 +266,7 @@ impl ListRuns {
         before: Option<Range<u64>>,
         Range { start, end }: Range<u64>,
     ) -> Result<Arc<RunChunk>> {
-        let chunk_pages = self.chunks.runs[run].chunk_pages;
+        let chunk_pages = self.chunks.runs[run].chunk_pages(self.page_bytes());
         let near = PASS_PAGES.min(chunk_pages);
         let behind = before.as_ref().and_then(|before| start.checked_sub(before.end));
         let goes_on = |pages| behind.is_some_and(|behind| behind < pages);

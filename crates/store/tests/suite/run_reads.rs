@@ -91,6 +91,43 @@ fn memory_that_a_small_run_does_not_need_is_for_the_others() {
     }
 }
 
+/// What is set aside replaces what is usually kept, as long as it lasts.
+#[test]
+fn pages_of_runs_are_kept_in_the_memory_that_is_set_aside() {
+    let live = with_runs(&[40_000, 18_000]);
+    let pages = live.graph().superblock().section(SectionKind::DeltaRuns).unwrap().pages;
+    let read = |graph: &Graph| {
+        take_run_reads();
+        scan(graph).unwrap();
+        take_run_reads().1 / PAGE_BYTES
+    };
+    for usual in [0, pages] {
+        let graph = opened(&live, usual);
+        let reads_usually = |what: &str| {
+            assert!(read(&graph) <= pages, "{what}");
+            assert_eq!(read(&graph), if usual == 0 { pages } else { 0 }, "{what}");
+        };
+        reads_usually("nothing is set aside");
+        let without = graph.memory_bytes_without_runs();
+        let little = graph.keep_runs(0);
+        let few_bytes = graph.run_bytes_with(0, 0);
+        assert!(few_bytes <= 8 * PAGE_BYTES);
+        assert_eq!((graph.memory_bytes() - without) as u64, few_bytes);
+        assert!(read(&graph) + 8 >= pages, "what was kept before is dropped");
+        assert_eq!(read(&graph), pages);
+        let all = graph.keep_runs(pages * PAGE_BYTES);
+        assert!(read(&graph) + 8 >= pages);
+        assert_eq!(read(&graph), 0, "all pages are kept");
+        let other = graph.keep_runs(pages * PAGE_BYTES);
+        drop(all);
+        assert_eq!(read(&graph), 0, "so much is set aside twice");
+        drop(other);
+        assert!(read(&graph) + 8 >= pages, "only a little is set aside");
+        drop(little);
+        reads_usually("nothing is set aside any more");
+    }
+}
+
 /// A page of lists has about a page of changes here, in one page of the run or in two.
 #[test]
 fn single_lists_read_few_pages_of_a_run() {
