@@ -87,26 +87,31 @@ fn delta_runs_are_counted_in_bytes_and_requests() {
 /// Of runs that do not stay in memory a further pass finds nothing, so it is all or a few MiB.
 #[test]
 fn all_delta_runs_are_kept_beside_all_pages_if_there_is_room() {
-    let store = with_runs(false, 120_000);
-    let graph = Arc::new(store.graph(|_| LookupConfig::default()).unwrap());
-    let all = graph.run_bytes_all();
-    assert!(all > 10 << 20, "{all} bytes of runs");
-    let estimate = |memory| wcc::estimate(&graph, &EngineConfig::with_memory(memory).threads(2));
-    let least = match estimate(1) {
-        Err(AlgoError::Engine(EngineError::Budget { needed, .. })) => needed,
-        other => panic!("one byte is not refused: {other:?}"),
-    };
-    for (memory, expected) in [(least, 8 << 20), (least + (1 << 20), 8 << 20), (64 << 20, all)] {
-        let plan = estimate(memory).unwrap().memory;
-        assert!(plan.total_bytes() <= memory, "{plan:?}");
-        assert_eq!(plan.run_bytes, expected, "{plan:?}");
+    for directed in [false, true] {
+        let store = with_runs(directed, 120_000);
+        let graph = Arc::new(store.graph(|_| LookupConfig::default()).unwrap());
+        let all = graph.run_bytes_all();
+        assert!(all > 10 << 20, "{all} bytes of runs");
+        let estimate =
+            |memory| wcc::estimate(&graph, &EngineConfig::with_memory(memory).threads(2));
+        let least = match estimate(1) {
+            Err(AlgoError::Engine(EngineError::Budget { needed, .. })) => needed,
+            other => panic!("one byte is not refused: {other:?}"),
+        };
+        for (memory, expected) in [(least, 8 << 20), (least + (1 << 20), 8 << 20), (64 << 20, all)]
+        {
+            let plan = estimate(memory).unwrap().memory;
+            assert!(plan.total_bytes() <= memory, "{plan:?}");
+            assert_eq!(plan.run_bytes, expected, "{plan:?}");
+        }
+        let ranks = PageRankConfig::default().iterations(5);
+        let read = |memory| {
+            let config = EngineConfig::with_memory(memory).threads(2);
+            pagerank::run(&graph, config, &ranks).unwrap().run.stats.bytes_read
+        };
+        let kind = if directed { SectionKind::InAdjacency } else { SectionKind::OutAdjacency };
+        let pages = 4096 * graph.superblock().section(kind).unwrap().pages;
+        assert!(read(64 << 20) <= pages + all, "each page is read once");
+        assert!(read(least + pages + pages / 8) > 2 * all, "runs are read by each pass");
     }
-    let ranks = PageRankConfig::default().iterations(5);
-    let read = |memory| {
-        let config = EngineConfig::with_memory(memory).threads(2);
-        pagerank::run(&graph, config, &ranks).unwrap().run.stats.bytes_read
-    };
-    let pages = 4096 * graph.superblock().section(SectionKind::OutAdjacency).unwrap().pages;
-    assert!(read(64 << 20) <= pages + all, "each page is read once");
-    assert!(read(least + pages + pages / 8) > 4 * all, "runs are read by each pass");
 }

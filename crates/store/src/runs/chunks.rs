@@ -182,7 +182,7 @@ impl Run {
 }
 
 /// Divides memory among runs of so many bytes. What a small one does not need is for the others.
-fn shares(runs: &[usize], bytes: usize) -> Vec<usize> {
+pub(super) fn shares(runs: &[usize], bytes: usize) -> Vec<usize> {
     let mut ascending: Vec<usize> = (0..runs.len()).collect();
     ascending.sort_by_key(|&run| runs[run]);
     let (mut shares, mut rest) = (vec![0; runs.len()], bytes);

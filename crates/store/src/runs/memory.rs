@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::chunks::shares;
 use super::read::{ListRuns, RunReads};
 use crate::Direction;
 use crate::graph::Graph;
@@ -15,20 +16,18 @@ use crate::pages::Layout;
 
 /// Bytes for pages of delta runs, which [`Graph::keep_runs`] has set aside.
 #[must_use = "the bytes are given back when it is dropped"]
-pub struct KeptRuns {
-    runs: Vec<Arc<ListRuns>>,
-    of_each: u64,
-}
+pub struct KeptRuns(Vec<(Arc<ListRuns>, u64)>);
 
 impl fmt::Debug for KeptRuns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes for delta runs", self.of_each * self.runs.len() as u64)
+        let bytes: u64 = self.0.iter().map(|(_, bytes)| bytes).sum();
+        write!(f, "{bytes} bytes for delta runs")
     }
 }
 
 impl Drop for KeptRuns {
     fn drop(&mut self) {
-        self.runs.iter().for_each(|runs| runs.give_back(self.of_each));
+        self.0.iter().for_each(|(runs, bytes)| runs.give_back(*bytes));
     }
 }
 
@@ -44,6 +43,15 @@ impl Graph {
         [out].into_iter().chain(back).filter_map(Adjacency::runs)
     }
 
+    /// The delta runs of each direction, with what they get of so many bytes. What one does not
+    /// need is for the other.
+    fn with_shares(&self, bytes: u64) -> Vec<(Arc<ListRuns>, u64)> {
+        let runs: Vec<_> = self.list_runs().collect();
+        let sizes: Vec<usize> = runs.iter().map(|runs| runs.bytes() as usize).collect();
+        let shares = shares(&sizes, usize::try_from(bytes).unwrap_or(usize::MAX));
+        runs.into_iter().zip(shares.into_iter().map(|share| share as u64)).collect()
+    }
+
     /// Bytes of all pages of delta runs.
     pub fn run_bytes_all(&self) -> u64 {
         self.list_runs().map(|runs| runs.bytes()).sum()
@@ -52,30 +60,29 @@ impl Graph {
     /// Bytes of memory for delta runs: what is kept of their pages if `kept` bytes are for that,
     /// and what each of so many threads holds beside.
     pub fn run_bytes_with(&self, kept: u64, threads: usize) -> u64 {
-        let of_each = kept / self.run_directions();
-        self.list_runs().map(|runs| runs.bytes_with(of_each, threads)).sum()
+        let with_shares = self.with_shares(kept).into_iter();
+        with_shares.map(|(runs, share)| runs.bytes_with(share, threads)).sum()
     }
 
     /// What a pass over the lists of a direction reads of delta runs, if `kept` bytes are for pages
     /// of runs that are kept.
     pub fn run_reads_with(&self, direction: Direction, kept: u64) -> RunReads {
-        let runs = self.adjacency(direction).and_then(Adjacency::runs);
-        let reads = runs.map(|runs| runs.reads_with(kept / self.run_directions()));
-        reads.unwrap_or_default()
+        let Some(wanted) = self.adjacency(direction).and_then(Adjacency::runs) else {
+            return RunReads::default();
+        };
+        let mut with_shares = self.with_shares(kept).into_iter();
+        let (runs, share) = with_shares
+            .find(|(runs, _)| Arc::ptr_eq(runs, &wanted))
+            .expect("they are those of a direction");
+        runs.reads_with(share)
     }
 
     /// Keeps up to `kept` bytes of pages of delta runs as long as the result lives, instead of the
     /// usual ones ([`LookupConfig::run_bytes`](crate::LookupConfig::run_bytes)). What several ask
     /// for is added up.
     pub fn keep_runs(&self, kept: u64) -> KeptRuns {
-        let of_each = kept / self.run_directions();
-        let runs: Vec<_> = self.list_runs().collect();
-        runs.iter().for_each(|runs| runs.lend(of_each));
-        KeptRuns { runs, of_each }
-    }
-
-    /// Bytes for delta runs are divided equally among so many directions.
-    fn run_directions(&self) -> u64 {
-        if self.layout().back.is_some() { 2 } else { 1 }
+        let with_shares = self.with_shares(kept);
+        with_shares.iter().for_each(|(runs, share)| runs.lend(*share));
+        KeptRuns(with_shares)
     }
 }
