@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{Graph, HugeVec, StateArray, VertexId};
 
-use crate::fill::fill;
-use crate::parallel;
+use crate::parallel::{self, fill};
 use crate::ranks::{for_each_by_id, is_natural};
 use crate::report::Result;
 

@@ -34,7 +34,6 @@ mod csr;
 pub mod degrees;
 pub mod dfs;
 mod estimate;
-mod fill;
 mod groups;
 pub mod hyperball;
 pub mod kcore;

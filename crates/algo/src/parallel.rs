@@ -5,6 +5,7 @@
 //! one copy serves all loops.
 
 use std::ops::{AddAssign, Range};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -37,6 +38,17 @@ pub(crate) fn for_each_of<T: Sync>(values: &[T], work: impl Fn(usize, &T) + Sync
     for_each_block(values.len(), |range| {
         range.clone().zip(&values[range]).for_each(|(at, value)| work(at, value));
     });
+}
+
+/// Gives all of `values` the same value.
+pub(crate) fn fill(values: &[AtomicU32], value: u32) {
+    for_each_of(values, |_, of_one| of_one.store(value, Ordering::Relaxed));
+}
+
+/// Gives each of `to` the value of its place in `from`, of which there are as many.
+pub(crate) fn copy(from: &[AtomicU32], to: &[AtomicU32]) {
+    assert_eq!(from.len(), to.len(), "each value has a place");
+    for_each_of(from, |at, from| to[at].store(from.load(Ordering::Relaxed), Ordering::Relaxed));
 }
 
 /// The sum of `of` over all numbers less than `len`. It does not depend on how they are divided
@@ -80,6 +92,12 @@ pub(crate) fn collect<T: Copy + Default + Send>(
         (first..).zip(chunk).for_each(|(at, value)| *value = of(at));
     });
     values
+}
+
+/// What `of` gives for each of a few numbers, those less than `len`, in their order: a thread takes
+/// one at a time.
+pub(crate) fn collect_each<T: Send>(len: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    collect_of_blocks(1, len, |range| of(range.start))
 }
 
 /// What `of` gives for ranges of `block` values that make up `0..len`, in their order.
@@ -136,8 +154,6 @@ pub(crate) fn for_each_chunk_mut<T: Send>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
     use super::*;
 
     /// None, one, a block, more than one, and the last one full.

@@ -11,8 +11,7 @@ use cenote_engine::{
     Adjacency, Bitmap, Direction, Graph, HugeVec, Order, StateArray, StateFile, VertexId,
 };
 
-use crate::fill::fill;
-use crate::parallel;
+use crate::parallel::{self, fill};
 use crate::report::Result;
 
 /// Whether every vertex is its own rank.

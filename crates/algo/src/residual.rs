@@ -304,8 +304,7 @@ impl Residual {
             let lists = part.heads().map(|(v, at)| (v, part.targets(at)));
             lists.filter(|(v, targets)| test(*v, targets)).map(|(v, _)| v).collect::<Vec<_>>()
         };
-        let of_parts =
-            parallel::collect_of_blocks(1, self.parts.len(), |at| of_part(&self.parts[at.start]));
+        let of_parts = parallel::collect_each(self.parts.len(), |at| of_part(&self.parts[at]));
         let mut chosen: Vec<VertexId> = of_parts.concat();
         chosen.par_sort_unstable();
         chosen.dedup();

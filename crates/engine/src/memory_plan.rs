@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use cenote_pool::Pool;
-use cenote_store::{Adjacency, Direction, Graph, WeightColumn};
+use cenote_store::{Adjacency, Direction, Graph, LookupConfig, WeightColumn};
 use serde::Serialize;
 
 use crate::config::EngineConfig;
@@ -38,10 +38,6 @@ pub struct MemoryPlan {
     pub run_bytes: u64,
 }
 
-/// At most so many bytes of delta runs are kept where not all of them can be: the next pass finds
-/// nothing of what the last one has read, but to read on costs less than a request for each page.
-const RUN_BYTES: u64 = 8 << 20;
-
 /// The memory for pages of delta runs, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunMemory {
@@ -59,7 +55,7 @@ impl RunMemory {
 
     /// What a run needs.
     pub fn least(graph: &Graph, threads: usize) -> Self {
-        Self::new(graph, threads, RUN_BYTES)
+        Self::new(graph, threads, LookupConfig::RUN_BYTES)
     }
 
     /// All pages, if so many bytes more than the least suffice for them.

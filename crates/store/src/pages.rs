@@ -35,7 +35,8 @@ pub struct LookupConfig {
     pub frames: u64,
     /// Most reads in flight per thread.
     pub read_depth: usize,
-    /// Most bytes of delta runs that are kept in memory, beside a few pages of each run.
+    /// Most bytes of delta runs that are kept in memory, beside a few pages of each run, while none
+    /// are set aside for that ([`Graph::keep_runs`](crate::Graph::keep_runs)).
     pub run_bytes: u64,
 }
 
@@ -43,11 +44,15 @@ impl Default for LookupConfig {
     /// Enough for a binary search, which touches `log2(pages)` pages, to find its first pages in
     /// memory.
     fn default() -> Self {
-        Self { frames: 64, read_depth: 8, run_bytes: 8 << 20 }
+        Self { frames: 64, read_depth: 8, run_bytes: Self::RUN_BYTES }
     }
 }
 
 impl LookupConfig {
+    /// Bytes of delta runs to keep where not all of them can be: a further pass finds nothing of
+    /// what the last one has read, but to read on costs less than a request for each page.
+    pub const RUN_BYTES: u64 = 8 << 20;
+
     setters! { frames: u64, read_depth: usize, run_bytes: u64 }
 }
 

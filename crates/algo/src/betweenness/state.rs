@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{HugeVec, VertexId};
 
-use crate::fill::fill;
-use crate::parallel;
+use crate::parallel::{self, fill};
 use crate::report::Result;
 
 /// The most searches in a batch.

@@ -13,7 +13,7 @@ use super::step::{BottomUp, KeepParents, TopDown, joins, set};
 use super::unvisited::{Keep, Unvisited, UnvisitedPart};
 use super::{Bfs, BfsConfig, UNREACHED, asks_hub_neighbours, keeps_unvisited};
 use crate::csr::Csr;
-use crate::fill::fill;
+use crate::parallel::fill;
 use crate::ranks::Parents;
 use crate::report::{Result, Run, pages};
 use crate::worklist::StepBudget;

@@ -29,9 +29,9 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
-use crate::fill::fill;
 use crate::groups::{Groups, Labels};
 use crate::neighbourhood::{self, Neighbourhood};
+use crate::parallel::fill;
 use crate::plain::Lists;
 use crate::ranks::{Ranks, for_each_by_id};
 use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};

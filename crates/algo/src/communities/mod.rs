@@ -49,9 +49,8 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, kept, plan_for};
-use crate::fill::{copy, fill};
 use crate::groups::{Groups, Labels};
-use crate::parallel;
+use crate::parallel::{self, copy, fill};
 use crate::ranks::{Ranks, for_each_by_id};
 use crate::report::{AlgoError, Result, Run, pages};
 use gather::Numbers;

@@ -57,7 +57,8 @@ pub(super) fn to_owners<T: Item>(
     present: impl Fn(VertexId) -> bool + Sync,
     value: impl Fn(VertexId) -> T + Sync,
 ) -> Vec<Option<Message>> {
-    parallel::map_mut(&mut part.runs.clone(), |to, run| {
+    parallel::collect_each(part.runs.len(), |to| {
+        let run = &part.runs[to];
         let vertex = |at: usize| run.start + at as VertexId;
         let len = if to == part.index { 0 } else { run.len() };
         encode(len, |at| present(vertex(at)), |at| value(vertex(at)))
@@ -72,8 +73,9 @@ pub(super) fn to_mirrors<T: Item>(
     value: impl Fn(usize, VertexId) -> T + Sync,
 ) -> Vec<Option<Message>> {
     let first = part.own().start;
-    let mut lists: Vec<(usize, &[u32])> = part.mirrored_lists().collect();
-    parallel::map_mut(&mut lists, |_, &mut (start, own)| {
+    let lists: Vec<(usize, &[u32])> = part.mirrored_lists().collect();
+    parallel::collect_each(lists.len(), |to| {
+        let (start, own) = lists[to];
         let vertex = |at: usize| first + own[at];
         let present = |at: usize| present(start + at, vertex(at));
         encode(own.len(), present, |at| value(start + at, vertex(at)))

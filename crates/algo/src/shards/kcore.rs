@@ -24,9 +24,8 @@ use super::cdlp::{lists_bytes, visit};
 use super::exchange::{filled, from_owners, sent, to_mirrors};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
-use crate::fill::{copy, fill};
 use crate::neighbourhood::{Neighbourhood, directions, entries_bound};
-use crate::parallel;
+use crate::parallel::{self, copy, fill};
 use crate::report::Result;
 
 /// A bound that is none: of a vertex whose bound did not fall, in a message of all.

@@ -34,8 +34,7 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
-use crate::fill::fill;
-use crate::parallel;
+use crate::parallel::{self, fill};
 use crate::report::{Result, Run, demand_in_edges, graph_pages, pages};
 pub(crate) use count::At;
 use count::{View, Workers};

@@ -20,8 +20,7 @@ use super::propose::{
 };
 use super::rule::{NONE, Rule};
 use super::weigh::{Weighing, contradiction};
-use crate::fill::fill;
-use crate::parallel;
+use crate::parallel::{self, fill};
 use crate::report::Result;
 
 /// Bytes of a batch of `rows` walks: walkers, proposals, verdicts, and a frontier.

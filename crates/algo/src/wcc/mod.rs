@@ -29,9 +29,8 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, kept};
-use crate::fill::fill;
 use crate::groups::{Groups, Labels};
-use crate::parallel;
+use crate::parallel::{self, fill};
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
 
@@ -162,7 +161,9 @@ fn all_needs_since(graph: &Graph, config: &EngineConfig, before: &Graph) -> Need
 /// begins.
 pub fn free_bytes_since(graph: &Graph, config: &EngineConfig, before: &Graph) -> Result<u64> {
     let (_, plan) = Engine::plan(graph, config, &all_needs_since(graph, config, before))?;
-    Ok(config.memory_bytes.saturating_sub(plan.index_bytes + plan.state_bytes))
+    // Also what is kept of delta runs before a run sets memory aside for them.
+    let index_bytes = graph.memory_bytes() as u64;
+    Ok(config.memory_bytes.saturating_sub(index_bytes + plan.state_bytes))
 }
 
 /// Computes the components from those of an earlier state of the graph, given by the labels of its

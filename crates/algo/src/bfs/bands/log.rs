@@ -8,7 +8,7 @@ use cenote_engine::{BlockRef, BlockWriter, Blocks, HugeVec, StateFile, VertexId}
 
 use super::super::UNREACHED;
 use crate::bands::Layout;
-use crate::fill::fill;
+use crate::parallel::fill;
 use crate::report::Result;
 
 /// The word before a level. No vertex has this number.
