@@ -29,6 +29,12 @@ const ROUND_PAGES_MAX: usize = 1024;
 /// After this many consecutive small steps, many more are expected.
 const STEPS_SMALL_MIN: u32 = 8;
 
+/// Small steps are many once they have visited a share of the pages: one of this many.
+const PAGES_SHARE: u64 = 2;
+
+/// The same for a lattice.
+const LATTICE_PAGES_SHARE: u64 = 64;
+
 /// A step is small if it has less than `1 / VERTICES_SHARE` of the graph's vertices.
 const VERTICES_SHARE: u64 = 64;
 
@@ -161,16 +167,32 @@ impl Slack {
     }
 }
 
+/// Whether the graph looks like a lattice or a road network.
+pub(crate) fn is_lattice(graph: &Graph) -> bool {
+    let superblock = graph.superblock();
+    let vertices = superblock.live_vertices().max(2);
+    superblock.stored_out < 5 * vertices && superblock.degree_max < 50
+}
+
 /// Counts the cost of small steps, to decide when a search goes on without them: in memory, where
 /// the remaining lists fit, otherwise by a [`Worklist`]. At worst, if the search would end with the
 /// next step, the pass that loads the lists doubles the time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StepBudget {
     steps_small: u32,
     pages_seen: u64,
+    pages_max: u64,
 }
 
 impl StepBudget {
+    /// `lists_fit`: whether all lists fit in memory. On a graph that looks like a lattice that is
+    /// faster than many more steps, which are to be expected unless the search is in one of its
+    /// small components.
+    pub fn new(graph: &Graph, lists_fit: bool) -> Self {
+        let share = if lists_fit && is_lattice(graph) { LATTICE_PAGES_SHARE } else { PAGES_SHARE };
+        Self { steps_small: 0, pages_seen: 0, pages_max: pages(graph, Direction::Out) / share }
+    }
+
     /// Counts the next step; true if to go on without steps is now the better choice.
     pub fn is_exhausted(
         &mut self,
@@ -179,10 +201,9 @@ impl StepBudget {
         frontier_pages: u64,
     ) -> bool {
         let small = frontier.count() * VERTICES_SHARE < graph.vertices() as u64;
-        let all_pages = pages(graph, Direction::Out);
         self.steps_small = if small { self.steps_small + 1 } else { 0 };
         self.pages_seen += frontier_pages;
-        self.steps_small > STEPS_SMALL_MIN && self.pages_seen > all_pages / 2
+        self.steps_small > STEPS_SMALL_MIN && self.pages_seen > self.pages_max
     }
 }
 

@@ -62,6 +62,7 @@ impl<'e> Search<'e> {
         let n = engine.graph().vertices();
         let levels = HugeVec::<AtomicU32>::zeroed(n)?;
         fill(&levels, UNREACHED);
+        let lists_fit = engine.memory().scratch_bytes >= csr::bytes_for(engine.graph());
         let search = Self {
             engine,
             goal: Goal((!bfs.targets.is_empty()).then(|| bfs.targets.clone())),
@@ -73,7 +74,7 @@ impl<'e> Search<'e> {
             level: 0,
             reached: sources.len() as u64,
             bottom_up_pages_max: u64::MAX,
-            step_budget: StepBudget::default(),
+            step_budget: StepBudget::new(engine.graph(), lists_fit),
             settled: match asks_hub_neighbours(engine.graph(), engine.config().strategy, bfs) {
                 true => Some(Bitmap::new(n)?),
                 false => None,

@@ -42,7 +42,7 @@ impl<'e> Rounds<'e> {
             frontier: Frontier::new(n)?,
             next: Frontier::new(n)?,
             passes: 0,
-            step_budget: StepBudget::default(),
+            step_budget: StepBudget::new(engine.graph(), false),
         })
     }
 

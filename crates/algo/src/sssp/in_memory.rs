@@ -1,6 +1,6 @@
 //! The rest of a search of many small steps in memory: all lists as compressed sparse rows with
-//! their weights, and Dijkstra's algorithm on a radix heap (Ahuja, Mehlhorn, Orlin and Tarjan,
-//! Journal of the ACM 37 (1990)). One thread: a step has too few vertices for more.
+//! their weights, and Dijkstra's algorithm on a heap ([`Heap`]) that has each vertex at most once.
+//! One thread: a step has too few vertices for more.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -23,17 +23,7 @@ fn entry_bytes(graph: &Graph) -> u64 {
 /// Bytes of all lists, and of the heap.
 pub(super) fn bytes_for(graph: &Graph) -> u64 {
     let n = graph.vertices() as u64;
-    4 * (n + 1) + entries(graph) * entry_bytes(graph) + heap_bytes(graph)
-}
-
-/// The most entries of the heap: twice as many as can be of use.
-fn heap_max(vertices: usize) -> usize {
-    2 * vertices
-}
-
-/// A vector grows by doubling, and needs the old copy meanwhile.
-fn heap_bytes(graph: &Graph) -> u64 {
-    3 * (size_of::<(u64, VertexId)>() * heap_max(graph.vertices())) as u64
+    4 * (n + 1) + entries(graph) * entry_bytes(graph) + Heap::bytes_for(n)
 }
 
 /// Whether the lists should take memory from cached pages.
@@ -111,10 +101,11 @@ impl WeightedCsr {
         check_cancel: impl Fn() -> Result<()>,
     ) -> Result<()> {
         let distance = |v: VertexId| distances[v as usize].load(Ordering::Relaxed);
-        let mut heap = RadixHeap::default();
-        active.for_each(|v| heap.push(distance(v), v));
+        let mut heap = Heap::new(distances)?;
+        active.for_each(|v| heap.raise(v));
         let (mut popped, mut bound_now) = (0u64, bound());
-        while let Some((length, v)) = heap.pop() {
+        while let Some(v) = heap.pop() {
+            let length = distance(v);
             popped += 1;
             if popped.is_multiple_of(CANCEL_VERTICES) {
                 check_cancel()?;
@@ -123,19 +114,13 @@ impl WeightedCsr {
             if length > bound_now {
                 break;
             }
-            if length > distance(v) {
-                continue;
-            }
             for entry in self.lists.range(v) {
                 let target = self.lists.targets[entry].load(Ordering::Relaxed);
                 let sum = self.sum(length, entry);
                 if sum < distance(target) && sum <= bound_now {
                     distances[target as usize].store(sum, Ordering::Relaxed);
-                    heap.push(sum, target);
+                    heap.raise(target);
                 }
-            }
-            if heap.len > heap_max(distances.len()) {
-                heap.retain(|length, v| length == distance(v));
             }
         }
         Ok(())
@@ -175,46 +160,87 @@ impl Kernel for Copy<'_> {
     }
 }
 
-/// A monotone priority queue: no length that is pushed is smaller than the last that was popped.
-/// Bucket b holds the lengths whose highest bit different from that of the last is bit b - 1.
-#[derive(Debug)]
-struct RadixHeap {
-    buckets: [Vec<(u64, VertexId)>; 65],
-    last: u64,
+/// How many children a place of the heap has: those of one are read together.
+const ARITY: usize = 4;
+
+/// Vertices by their distances, the nearest first. A vertex whose distance falls moves up, so that
+/// its memory does not depend on how often that happens.
+struct Heap<'a> {
+    distances: &'a [AtomicU64],
+    /// The vertex at each place: none of its children, from `ARITY * place + 1` on, is nearer.
+    vertices: HugeVec<VertexId>,
+    /// The place of each vertex, counted from 1; 0: it is not in the heap.
+    places: HugeVec<u32>,
     len: usize,
 }
 
-impl Default for RadixHeap {
-    fn default() -> Self {
-        Self { buckets: [const { Vec::new() }; 65], last: 0, len: 0 }
-    }
-}
-
-impl RadixHeap {
-    #[inline(always)]
-    fn push(&mut self, length: u64, v: VertexId) {
-        let bucket = 64 - (length ^ self.last).leading_zeros();
-        self.buckets[bucket as usize].push((length, v));
-        self.len += 1;
+impl<'a> Heap<'a> {
+    /// Bytes of a heap for `n` vertices.
+    fn bytes_for(n: u64) -> u64 {
+        n * (size_of::<VertexId>() + size_of::<u32>()) as u64
     }
 
-    /// Drops the entries for which `keep` is false.
-    fn retain(&mut self, keep: impl Fn(u64, VertexId) -> bool) {
-        self.buckets.iter_mut().for_each(|bucket| bucket.retain(|&(length, v)| keep(length, v)));
-        self.len = self.buckets.iter().map(Vec::len).sum();
+    fn new(distances: &'a [AtomicU64]) -> Result<Self> {
+        let n = distances.len();
+        let (vertices, places) = (HugeVec::zeroed(n)?, HugeVec::zeroed(n)?);
+        Ok(Self { distances, vertices, places, len: 0 })
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> Option<(u64, VertexId)> {
-        if self.buckets[0].is_empty() {
-            let first = self.buckets.iter().position(|bucket| !bucket.is_empty())?;
-            let bucket = std::mem::take(&mut self.buckets[first]);
-            self.len -= bucket.len();
-            self.last = bucket.iter().map(|(length, _)| *length).min()?;
-            bucket.into_iter().for_each(|(length, v)| self.push(length, v));
+    fn distance(&self, v: VertexId) -> u64 {
+        self.distances[v as usize].load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, place: usize, v: VertexId) {
+        self.vertices[place] = v;
+        self.places[v as usize] = place as u32 + 1;
+    }
+
+    /// Adds a vertex, or moves it to where its distance belongs after this fell.
+    #[inline(always)]
+    fn raise(&mut self, v: VertexId) {
+        let mut place = match self.places[v as usize] {
+            0 => {
+                self.len += 1;
+                self.len - 1
+            }
+            place => place as usize - 1,
+        };
+        let distance = self.distance(v);
+        while place > 0 {
+            let parent = (place - 1) / ARITY;
+            let above = self.vertices[parent];
+            if self.distance(above) <= distance {
+                break;
+            }
+            self.put(place, above);
+            place = parent;
         }
-        self.len -= 1;
-        self.buckets[0].pop()
+        self.put(place, v);
+    }
+
+    /// Takes the nearest vertex.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<VertexId> {
+        self.len = self.len.checked_sub(1)?;
+        let (nearest, last) = (self.vertices[0], self.vertices[self.len]);
+        let distance = self.distance(last);
+        let mut place = 0;
+        loop {
+            let children = ARITY * place + 1..self.len.min(ARITY * (place + 1) + 1);
+            let of = |child: usize| (self.distance(self.vertices[child]), child);
+            match children.map(of).min() {
+                Some((below, child)) if below < distance => {
+                    self.put(place, self.vertices[child]);
+                    place = child;
+                }
+                _ => break,
+            }
+        }
+        self.put(place, last);
+        self.places[nearest as usize] = 0;
+        Some(nearest)
     }
 }
 
@@ -223,19 +249,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_come_out_in_order() {
-        let mut heap = RadixHeap::default();
-        for (v, length) in (0..).zip([5, 0, u64::MAX - 2, 5, 9, 1 << 40]) {
-            heap.push(length, v);
-        }
+    fn vertices_come_out_nearest_first() {
+        let distances = [5, 0, u64::MAX - 2, 5, 9, 1 << 40, 700, 800].map(AtomicU64::new);
+        let mut heap = Heap::new(&distances).unwrap();
+        (0..8).rev().for_each(|v| heap.raise(v));
         let mut found = Vec::new();
-        while let Some((length, v)) = heap.pop() {
-            if v == 4 {
-                heap.push(9, 7);
-                heap.push(10, 8);
+        while let Some(v) = heap.pop() {
+            found.push(heap.distance(v));
+            if found.len() == 2 {
+                // Nearer than before, once it came out, too, and once without a change.
+                for (v, distance) in [(7, 6), (5, 7), (1, 8), (6, 700)] {
+                    distances[v].store(distance, Ordering::Relaxed);
+                    heap.raise(v as VertexId);
+                }
             }
-            found.push(length);
         }
-        assert_eq!(found, [0, 5, 5, 9, 9, 10, 1 << 40, u64::MAX - 2]);
+        assert_eq!(found, [0, 5, 5, 6, 7, 8, 9, 700, u64::MAX - 2]);
+        assert_eq!(heap.pop(), None);
+    }
+
+    #[test]
+    fn any_order_of_vertices_comes_out_sorted() {
+        let n = 2_000u32;
+        let distances: Vec<_> = (0..n).map(|v| AtomicU64::new(u64::from(v * 977 % 251))).collect();
+        let mut heap = Heap::new(&distances).unwrap();
+        (0..n).for_each(|v| heap.raise(v * 7 % n));
+        (0..n).step_by(3).for_each(|v| {
+            distances[v as usize].fetch_min(u64::from(v % 83), Ordering::Relaxed);
+            heap.raise(v);
+        });
+        let found: Vec<_> = std::iter::from_fn(|| heap.pop()).collect();
+        assert!(found.iter().map(|&v| heap.distance(v)).is_sorted());
+        let mut all = found;
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..n));
     }
 }

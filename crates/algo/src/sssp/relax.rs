@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
     ActiveSet, Bitmap, Direction, Engine, Frontier, FrontierPart, Kernel, List, Page, VertexId,
-    Weights,
+    Weights, prefetch,
 };
 
 use super::length::{Lengths, add_float, add_integer, for_each_sum};
@@ -35,6 +35,9 @@ pub trait Sums: Sync {
 
     /// The distance of an active vertex.
     fn distance(&self, v: VertexId) -> u64;
+
+    /// Called with targets of paths that follow soon.
+    fn prefetch(&self, _targets: &[VertexId]) {}
 
     /// How lengths are added, for edges without weight.
     fn lengths(&self) -> Lengths;
@@ -99,6 +102,10 @@ impl<S: Sums> Kernel for Each<'_, S> {
         }
     }
 
+    fn prefetch(&self, targets: &[VertexId]) {
+        self.0.prefetch(targets);
+    }
+
     fn end(&self, local: &mut S::Local) {
         self.0.end(local);
     }
@@ -134,6 +141,11 @@ impl Sums for Relax<'_> {
     #[inline(always)]
     fn distance(&self, v: VertexId) -> u64 {
         self.distances[v as usize].load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, targets: &[VertexId]) {
+        targets.iter().for_each(|&target| prefetch(self.distances, target as usize));
     }
 
     fn lengths(&self) -> Lengths {

@@ -9,7 +9,7 @@ use cenote_algo::AlgoError;
 use cenote_algo::sssp::{self, Distance, SsspConfig};
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
-use cenote_engine::{EngineConfig, Strategy};
+use cenote_engine::{Engine, EngineConfig, EngineError, Strategy};
 use cenote_store::format::Codec;
 use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource, Weight, WeightType};
 
@@ -308,8 +308,11 @@ fn searches_of_many_steps_end_without_steps_with_the_same_distances() {
                         let depth = if memory == 0 { Some(1) } else { None };
                         config(Strategy::Auto, threads, bytes).depth(depth).explain(true)
                     };
-                    let least = sssp::needs(&stored, &given(0), &search).unwrap().state_bytes;
-                    let least = least + stored.memory_bytes() as u64 + (300 << 10);
+                    let needs = sssp::needs(&stored, &given(0), &search).unwrap();
+                    let least = match Engine::plan(&stored, &given(1), &needs) {
+                        Err(EngineError::Budget { needed, .. }) => needed,
+                        plan => panic!("{plan:?}"),
+                    };
                     let found = sssp::run(&stored, given(least.max(memory)), &search).unwrap();
                     let taken = found.run.steps.iter().any(|step| step.label.starts_with(label));
                     assert!(taken, "{kind:?} {directed}: {label}: {:?}", found.run.steps);
@@ -322,4 +325,20 @@ fn searches_of_many_steps_end_without_steps_with_the_same_distances() {
             }
         }
     }
+}
+
+/// All lists with weights take less than 60 bytes a vertex of a grid; the distances, sets and
+/// copies of a step are beside them.
+#[test]
+fn lists_of_a_grid_are_searched_in_memory_for_few_bytes_a_vertex() {
+    let graph = scattered_grid(Some(WeightType::U32), false).stored();
+    let search = from(0);
+    let n = graph.vertices() as u64;
+    let given = |bytes| config(Strategy::Auto, 1, bytes).explain(true);
+    let needs = sssp::needs(&graph, &given(0), &search).unwrap();
+    assert!(needs.scratch_bytes < 60 * n, "{needs:?}");
+    let memory = needs.state_bytes + needs.scratch_bytes + graph.memory_bytes() as u64 + (4 << 20);
+    let found = sssp::run(&graph, given(memory), &search).unwrap();
+    assert!(found.run.steps.iter().any(|step| step.label == "all lists"));
+    sssp::verify(&graph, &found).unwrap();
 }

@@ -5,13 +5,14 @@ use cenote_engine::{
     weighted_pages_bytes_for,
 };
 
-use super::super::{SsspConfig, is_lattice, visits};
+use super::super::{SsspConfig, visits};
 use super::band::Band;
 use super::bounds::Bounds;
 use super::relax::MESSAGE_BYTES;
 use crate::bands::{BandPlan, Shape, Traffic, list_max};
 use crate::estimate::{Estimate, Reads, kept};
 use crate::report::{Result, pages};
+use crate::worklist::is_lattice;
 
 /// Messages a vertex, of edges that lead to other bands.
 const MESSAGES_PER_VERTEX: f64 = 3.0;

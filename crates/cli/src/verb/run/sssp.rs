@@ -28,8 +28,8 @@ pub struct Params {
     sources: Sources,
     #[command(flatten)]
     targets: Targets,
-    /// Width of a bucket of distances, in the unit of the weights [default: 32 times the mean
-    /// weight over the mean degree]
+    /// Width of a bucket of distances, in the unit of the weights [default: 16 times, on a graph
+    /// with hubs 128 times the mean weight over the mean degree]
     #[arg(long, value_name = "D")]
     delta: Option<f64>,
     /// Also find parents: of the vertices before on shortest paths, the smallest id
