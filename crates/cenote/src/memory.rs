@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use cenote_engine::{Graph, THREADS_MAX};
+use cenote_engine::Graph;
 use cenote_store::Direction;
 
 use crate::error::{Error, Result};
@@ -139,11 +139,6 @@ pub(crate) fn page_bytes(graph: &Graph) -> u64 {
 pub fn machine_bytes() -> Option<u64> {
     let machine = kibibytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
     Some(control_group_bytes().map_or(machine, |limit| limit.min(machine)))
-}
-
-/// One thread per core that this process may use.
-pub(crate) fn threads_default() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX)
 }
 
 /// The peak resident memory of this process; 0 if the system does not report it.

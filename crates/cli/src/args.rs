@@ -1,17 +1,14 @@
 //! Flags that several verbs share.
 
-use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use cenote::memory::MemorySize;
+use cenote_device::threads::{THREADS_MAX, cores};
 use clap::Args;
 
 use crate::cancel::Guard;
-
-/// The most threads.
-pub const THREADS_MAX: usize = 512;
 
 /// A `value_parser` for whole numbers in a range.
 pub fn whole(
@@ -47,8 +44,7 @@ impl Threads {
 
     /// The given number, or the cores that this process may use.
     pub fn count(self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        self.threads.unwrap_or_else(|| cores().min(THREADS_MAX))
+        self.threads.unwrap_or_else(cores)
     }
 }
 

@@ -11,6 +11,7 @@
 //! - [`plan`]: chooses extents and depth from a profile
 //! - [`heap`]: how the allocator returns memory
 //! - [`standard_output`]: whether it was open when the process started
+//! - [`threads`]: how many threads work is divided among
 //! - [`unnamed`]: files without a name, and read-only mappings of them
 //!
 //! I/O comes in batches: push requests into a [`Queue`], submit, reap completions. One I/O is
@@ -50,6 +51,7 @@ pub mod request;
 mod setters;
 mod slab;
 pub mod standard_output;
+pub mod threads;
 pub mod unnamed;
 pub mod wrapper;
 

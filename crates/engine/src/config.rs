@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_device::profile::Profile;
 use cenote_device::setters;
-
-/// The most worker threads.
-pub const THREADS_MAX: usize = 512;
+pub use cenote_device::threads::THREADS_MAX;
+use cenote_device::threads::cores;
 
 /// How the active lists are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -122,7 +121,7 @@ impl EngineConfig {
     pub fn with_memory(memory_bytes: u64) -> Self {
         Self {
             memory_bytes,
-            threads: std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX),
+            threads: cores(),
             strategy: Strategy::Auto,
             profile: Profile::assumed(),
             depth: None,

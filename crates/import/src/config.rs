@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use cenote_device::setters;
+pub use cenote_device::threads::THREADS_MAX;
+use cenote_device::threads::cores;
 use cenote_store::format::Codec;
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::order::Order;
@@ -242,9 +244,6 @@ pub enum IdKind {
     String,
 }
 
-/// Most worker threads of an import. Each takes memory; one more thread reads the input.
-pub const THREADS_MAX: usize = 512;
-
 /// Options of an import. The defaults import an undirected graph.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -281,7 +280,8 @@ pub struct ImportConfig {
     pub codec: Codec,
     /// Whether hub neighbours are stored.
     pub hub_neighbours: HubNeighboursChoice,
-    /// Worker threads, at most [`THREADS_MAX`]; 0: one per core.
+    /// Worker threads, at most [`THREADS_MAX`]; 0: one per core. Each takes memory; one more thread
+    /// reads the input.
     pub threads: usize,
     /// Whether to replace an existing output.
     pub overwrite: bool,
@@ -342,6 +342,6 @@ impl ImportConfig {
         if self.threads > 0 {
             return self.threads;
         }
-        std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(THREADS_MAX)
+        cores()
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use cenote_device::threads::cores;
 use cenote_engine::{Bitmap, THREADS_MAX};
 use cenote_import::{Edge, EdgeId};
 use cenote_store::{Id, VertexId, WeightType};
@@ -14,7 +15,7 @@ use super::{Graph, ListBatch, Pass};
 use crate::error::{Error, Result};
 use crate::import::IdKind;
 use crate::keys::Keys;
-use crate::memory::{MemorySize, budget_bytes, threads_default};
+use crate::memory::{MemorySize, budget_bytes};
 use crate::output::{self, partial};
 use crate::watch::Watch;
 
@@ -87,7 +88,7 @@ impl<'g> Subgraph<'g> {
             keys: Keys::default(),
             hops: 0,
             memory: None,
-            threads: threads_default(),
+            threads: cores(),
             overwrite: false,
             watch: Watch::default(),
             on_progress: OnProgress::default(),

@@ -3,12 +3,13 @@
 use cenote_device::Op;
 use cenote_device::plan::Planner;
 use cenote_device::profile::{CurveProfile, Pattern, Profile, ProfilePoint, SizeProfile};
+use cenote_device::threads::cores;
 use serde_json::json;
 
 use super::format::{Unit, count, number, percent, rate, seconds, utc};
 use super::machine::Machine;
 use super::page::{Axis, Block, Chart, Figure, Finding, Page, Section, Series, Shape, Table, fact};
-use crate::memory::{size, threads_default};
+use crate::memory::size;
 
 /// Bytes of a page and of buffers that the plan is made for.
 const PAGE_BYTES: usize = 4096;
@@ -21,7 +22,7 @@ const CURVES_MAX: usize = 5;
 pub fn page(profile: &Profile, command: Option<&str>) -> Page {
     let conditions = &profile.conditions;
     let identity = &profile.identity;
-    let planner = Planner::new(profile, PAGE_BYTES, BUFFER_BYTES, threads_default());
+    let planner = Planner::new(profile, PAGE_BYTES, BUFFER_BYTES, cores());
     let mut facts: Vec<(String, String)> = Vec::new();
     facts.extend(command.map(|command| fact("command", command)));
     facts.extend(identity.model.as_ref().map(|model| fact("drive", model.clone())));

@@ -1,10 +1,11 @@
 //! What a report was measured on.
 
+use cenote_device::threads::cores;
 use serde::Serialize;
 
 use super::format::utc;
 use super::page::fact;
-use crate::memory::{machine_bytes, size, threads_default};
+use crate::memory::{machine_bytes, size};
 
 /// The machine, as the system describes it.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -36,7 +37,7 @@ impl Machine {
         });
         Self {
             processor: processor.map(|(_, name)| name.trim().to_owned()),
-            cores: threads_default(),
+            cores: cores(),
             memory_bytes: machine_bytes(),
             system: format!("{} {}", kernel.join(" "), std::env::consts::ARCH),
             cenote: env!("CARGO_PKG_VERSION"),

@@ -20,6 +20,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cenote_device::threads::cores;
 use cenote_engine::{EngineConfig, Strategy, THREADS_MAX};
 use cenote_store::{Ids, VertexId};
 use serde::Serialize;
@@ -35,7 +36,7 @@ pub use self::stats::{Report, Stats};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, StoredGraph};
 use crate::keys::{Keys, PairKeys};
-use crate::memory::{MemorySize, budget_bytes, page_bytes, threads_default};
+use crate::memory::{MemorySize, budget_bytes, page_bytes};
 use crate::output;
 pub use crate::output::table::{Column, Listed};
 pub use crate::watch::Progress;
@@ -177,7 +178,7 @@ impl<'g, A: Algorithm> Run<'g, A> {
             graph,
             algorithm,
             memory: None,
-            threads: threads_default(),
+            threads: cores(),
             strategy: Strategy::Auto,
             depth: None,
             cache: None,

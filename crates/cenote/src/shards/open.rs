@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cenote_algo::shards::{Part, ShardAlgorithm, ShardRun};
+use cenote_device::threads::cores;
 use cenote_engine::{Cancel, EngineConfig, THREADS_MAX};
 use cenote_store::{IdRef, VertexId};
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::memory::threads_default;
 
 /// A part of `1 / CALLER_SHARE` of a budget is for copies of messages outside the run.
 const CALLER_SHARE: u64 = 8;
@@ -136,7 +136,7 @@ impl<'g> OpenShard<'g> {
         threads: Option<usize>,
         is_cancelled: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Result<ShardRun> {
-        let threads = threads.unwrap_or_else(threads_default);
+        let threads = threads.unwrap_or_else(cores);
         if !(1..=THREADS_MAX).contains(&threads) {
             let reason = format!("is {threads}: 1 to {THREADS_MAX} are possible");
             return Err(Error::parameter("threads", reason));

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use cenote_device::threads::cores;
 use cenote_engine::THREADS_MAX;
 use cenote_store::superblock::IdKind as StoredIdKind;
 use cenote_store::{Direction, HubNeighboursChoice, Id, VertexId};
@@ -22,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::graph::part::{check_weights, import_like, of_share};
 use crate::graph::{Graph, Pass};
 use crate::import::{IdKind, Import};
-use crate::memory::{MemorySize, budget_bytes, threads_default};
+use crate::memory::{MemorySize, budget_bytes};
 use crate::output::partial::{PartialFile, partial_name};
 use crate::watch::Watch;
 
@@ -101,7 +102,7 @@ impl<'g> Sharding<'g> {
     /// Shards of a graph.
     pub fn new(graph: &'g Graph, shards: u64) -> Self {
         let (watch, on_progress) = (Watch::default(), OnProgress::default());
-        Self { graph, shards, memory: None, threads: threads_default(), watch, on_progress }
+        Self { graph, shards, memory: None, threads: cores(), watch, on_progress }
     }
 
     /// Memory budget: bytes, or text such as `256MiB`, or `10%` of the graph's pages [default: half

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use cenote_device::Op;
 use cenote_device::backend::file::{self, OpenOptions};
+use cenote_device::threads::THREADS_MAX;
 
 use super::row::Varied;
 use super::run::Setting;
@@ -21,8 +22,6 @@ const POOL: PoolSize = PoolSize::Percent(6.0);
 
 /// Default number of accesses on a real drive, for a run of minutes.
 const FILE_OPS: u64 = 200_000;
-
-const THREADS_MAX: usize = 512;
 
 /// A load on a device with a setting, to be run with all combinations.
 pub(super) struct Case {

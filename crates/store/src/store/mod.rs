@@ -26,6 +26,7 @@ pub(crate) mod transaction;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
+use cenote_device::threads::cores;
 use cenote_device::{Buffer, Device, setters};
 use cenote_pool::Pool;
 
@@ -158,7 +159,7 @@ impl Default for WriteLimits {
             page_bytes: 0,
             write_depth: 16,
             write_bytes: 64 << 10,
-            threads: std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX),
+            threads: cores().min(THREADS_MAX),
             thread_pages: 128,
             synced: true,
         }

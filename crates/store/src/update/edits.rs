@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use bytemuck::Zeroable;
+use cenote_device::threads::cores;
 
 use super::answers::Record;
 use super::copies::Copies;
@@ -109,7 +110,7 @@ impl<'a> Part<'a> {
 
     /// One for each core.
     fn split(self) -> impl Iterator<Item = Self> + Clone + 'a {
-        let changes = self.changes.len().div_ceil(cores());
+        let changes = self.changes.len().div_ceil(cores().min(THREADS_MAX));
         let firsts = (self.first..).step_by(changes);
         let parts = firsts.zip(self.changes.chunks(changes));
         parts.map(move |(first, changes)| Self { first, changes, ..self })
@@ -150,10 +151,6 @@ impl<'a> Part<'a> {
     }
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX)
-}
-
 /// Calls `work` with each item, on all cores, each thread with what `begin` makes for it.
 fn on_all_cores<T: Send, W>(
     items: Vec<T>,
@@ -170,7 +167,7 @@ fn on_all_cores<T: Send, W>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..cores() {
+        for _ in 1..cores().min(THREADS_MAX) {
             // Where no thread can be had the others do its work.
             let _ = std::thread::Builder::new().spawn_scoped(scope, run);
         }

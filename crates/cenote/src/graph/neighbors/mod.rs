@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use cenote_device::threads::cores;
 use cenote_engine::THREADS_MAX;
 use cenote_pool::Pool;
 use cenote_store::{Adjacency, Direction, Id, Ids, ListsRead, VertexId, Weight};
@@ -27,7 +28,7 @@ use super::Graph;
 use super::open::{FRAMES_SHARE, RUNS_SHARE};
 use crate::error::{Error, Result};
 use crate::keys::IdLines;
-use crate::memory::{size, threads_default};
+use crate::memory::size;
 use crate::watch::Watch;
 
 /// Vertices that one thread looks up at a time: first few, so that the first lists come soon, then
@@ -90,7 +91,7 @@ impl<'g> Neighbors<'g> {
         Self {
             graph,
             direction: Direction::Out,
-            threads: threads_default(),
+            threads: cores(),
             memory_bytes: MEMORY_BYTES,
             watch: Watch::default(),
             weights: true,

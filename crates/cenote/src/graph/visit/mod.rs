@@ -15,6 +15,7 @@ use std::task::Poll;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
+use cenote_device::threads::cores;
 use cenote_engine::{
     ActiveSet, Cancel, Engine, EngineConfig, Frontier, Needs, RunStats, THREADS_MAX,
     weighted_pages_bytes_for,
@@ -26,7 +27,7 @@ pub use self::batch::ListBatch;
 use self::window::Windows;
 use super::{Graph, neighbors};
 use crate::error::{Error, Result};
-use crate::memory::{MemorySize, budget_bytes, threads_default};
+use crate::memory::{MemorySize, budget_bytes};
 
 /// Most edges of a batch, unless the caller or the budget says less.
 const BATCH_EDGES: u64 = 1 << 21;
@@ -58,7 +59,7 @@ pub struct Visit<'g> {
 
 impl<'g> Visit<'g> {
     pub(super) fn new(graph: &'g Graph) -> Self {
-        let threads = threads_default();
+        let threads = cores();
         let direction = Direction::Out;
         Self { graph, direction, weights: false, memory: None, threads, batch_edges: None }
     }
