@@ -37,6 +37,7 @@ mod estimate;
 mod groups;
 pub mod hyperball;
 pub mod kcore;
+mod kind;
 pub mod lcc;
 pub mod mis;
 pub mod mix;

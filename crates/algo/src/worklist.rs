@@ -15,6 +15,7 @@ use cenote_engine::{
     PageTask, Purpose, Strategy, VertexId,
 };
 
+use crate::kind::is_lattice;
 use crate::report::{Result, pages};
 
 /// The priority of a page without active lists.
@@ -165,13 +166,6 @@ impl Slack {
         }
         tasks
     }
-}
-
-/// Whether the graph looks like a lattice or a road network.
-pub(crate) fn is_lattice(graph: &Graph) -> bool {
-    let superblock = graph.superblock();
-    let vertices = superblock.live_vertices().max(2);
-    superblock.stored_out < 5 * vertices && superblock.degree_max < 50
 }
 
 /// Counts the cost of small steps, to decide when a search goes on without them: in memory, where

@@ -11,7 +11,8 @@
 //!
 //! **Trick.** Three ways, each by passes over pages and not by rounds over the graph's depth:
 //! - [`load`]: what remains fits in memory: one pass loads it, and it is peeled there ([`peel`])
-//! - [`inner`]: the lists of the innermost vertices, as many as fit, are peeled; then the next
+//! - [`inner`], with hubs: the lists of the innermost vertices, as many as fit, are peeled; then
+//!   the next
 //! - [`outer`]: trees by counting, then shell after shell by pages, until what remains fits
 //!
 //! With less memory, bounds lie in a file, in bands of vertices: [`bands`].
@@ -31,6 +32,7 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
+use crate::kind::has_hubs;
 use crate::neighbourhood::{self, directions};
 use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
 use bounds::{Bounds, bound_max, entries};
@@ -118,15 +120,19 @@ fn all_bytes(graph: &Graph) -> u64 {
     load::bytes_for(graph, graph.vertices() as u64, entries(graph))
 }
 
-/// Lists in memory are worth more than cached pages, of which `1 / CACHE_SHARE` is left where they
-/// do not fit.
+/// Lists in memory are worth more than cached pages: of these `1 / CACHE_SHARE` is left where lists
+/// do not fit, but are taken from the inner cores outward.
 fn with_room(graph: &Graph, mut config: EngineConfig) -> Result<EngineConfig> {
     const CACHE_SHARE: u64 = 8;
     if config.strategy == Strategy::Auto {
         let needs = needs(graph, &config);
         let (_, memory) = plan_for(graph, &config, |config| self::needs(graph, config))?;
         let left = memory.scratch_bytes + memory.cache_bytes;
-        let cache = left.checked_sub(needs.scratch_bytes).unwrap_or(left / CACHE_SHARE);
+        let cache = match left.checked_sub(needs.scratch_bytes) {
+            Some(cache) => cache,
+            None if has_hubs(graph) => left / CACHE_SHARE,
+            None => return Ok(config),
+        };
         config.cache_bytes = Some(config.cache_bytes.map_or(cache, |set| set.min(cache)));
     }
     Ok(config)
@@ -157,7 +163,8 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Re
             "two passes, and one for every two parts of the lists that fit in memory",
         )
     } else {
-        (OUTER_PASSES, "pages are read again for each core that has lists in them")
+        let passes = if has_hubs(graph) { OUTER_PASSES } else { OUTER_PASSES_WITHOUT_HUBS };
+        (passes, "pages are read again for each core that has lists in them")
     };
     let because = format!("{because}; many more if cores are chains");
     let passes = if kcore.k.is_some_and(|k| k < 8) { passes.min(3.0) } else { passes };
@@ -204,8 +211,9 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Res
 /// A graph of at most this many entries per vertex may be deep: trees are removed first.
 const SPARSE_ENTRIES: u64 = 8;
 
-/// Inner cores are taken if memory holds `1 / INNER_PASSES` of all lists: the other way reads
-/// Kronecker graphs about as often.
+/// Inner cores are taken from a graph with hubs if memory holds `1 / INNER_PASSES` of all lists:
+/// the other way reads Kronecker graphs about as often. Without hubs most vertices are in the
+/// innermost cores, and passes over lists that do not fit are in vain.
 const INNER_PASSES: u64 = 24;
 
 /// Passes within which inner cores must take an eighth of the entries. The first ones may not: with
@@ -213,11 +221,14 @@ const INNER_PASSES: u64 = 24;
 const POOR_PASSES: u32 = 3;
 
 fn has_room(graph: &Graph, room_bytes: u64) -> bool {
-    all_bytes(graph) <= INNER_PASSES.saturating_mul(room_bytes)
+    has_hubs(graph) && all_bytes(graph) <= INNER_PASSES.saturating_mul(room_bytes)
 }
 
 /// What core by core reads of graphs whose lists do not fit in memory, in passes.
 const OUTER_PASSES: f64 = 30.0;
+
+/// The same for graphs without hubs, which have few different core numbers.
+const OUTER_PASSES_WITHOUT_HUBS: f64 = 10.0;
 
 /// The way from the first bounds to the core numbers.
 struct Search<'a> {

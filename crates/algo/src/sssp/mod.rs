@@ -43,10 +43,11 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, kept};
+use crate::kind::{has_hubs, is_lattice, mean_degree};
 use crate::parallel;
 use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
-use crate::worklist::{StepBudget, Worklist, goes_without_steps, is_lattice};
+use crate::worklist::{StepBudget, Worklist, goes_without_steps};
 use asynchronous::Asynchronous;
 use in_memory::WeightedCsr;
 pub use length::UNREACHED;
@@ -376,18 +377,13 @@ const DELTA: f64 = 16.0;
 /// bucket take the fewest passes.
 const DELTA_WITH_HUBS: f64 = 128.0;
 
-/// A vertex of this many times the mean degree is a hub.
-const HUB_DEGREES: f64 = 64.0;
-
 /// The default width of buckets.
 pub(crate) fn default_delta(graph: &Graph) -> f64 {
     let superblock = graph.superblock();
     let Some(weights) = superblock.weights else { return 1.0 };
-    let degree = superblock.stored_out as f64 / superblock.live_vertices().max(1) as f64;
-    let has_hubs = superblock.degree_max as f64 >= HUB_DEGREES * degree;
-    let times = if has_hubs { DELTA_WITH_HUBS } else { DELTA };
+    let times = if has_hubs(graph) { DELTA_WITH_HUBS } else { DELTA };
     let largest = weights.max().map_or(1.0, Weight::to_f64);
-    let delta = times * weights.mean() / degree.max(1.0);
+    let delta = times * weights.mean() / mean_degree(graph).max(1.0);
     if delta.is_finite() && delta > 0.0 { delta } else { largest.max(1.0) }
 }
 

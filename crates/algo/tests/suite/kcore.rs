@@ -67,14 +67,18 @@ fn random_graphs_have_the_cores_of_the_definition() {
 
 /// Enough lists that ranges of vertices and several rounds are needed.
 fn large(directed: bool) -> Plain {
+    Plain::of(6000, &skewed_pairs(), directed)
+}
+
+/// The ends of 150,000 edges among 6,000 vertices, of which the first have the most.
+fn skewed_pairs() -> Vec<(u32, u32)> {
     let mut random = Random(3);
-    let pairs: Vec<(u32, u32)> = (0..150_000)
+    (0..150_000)
         .map(|_| {
             let bound = 1 + random.below(6000);
             (random.below(bound), random.below(6000))
         })
-        .collect();
-    Plain::of(6000, &pairs, directed)
+        .collect()
 }
 
 #[test]
@@ -229,7 +233,9 @@ fn trees_take_one_pass_whatever_the_order_of_the_file() {
 
 #[test]
 fn each_way_is_taken_where_it_is_meant_to() {
-    let hubs = large(false).stored();
+    let mut pairs = skewed_pairs();
+    pairs.extend((1..6000).map(|v| (0, v)));
+    let hubs = Plain::of(6000, &pairs, false).stored();
     let (found, labels) = with_room(&hubs, 8 << 20);
     assert_eq!(labels, "remaining lists");
     let expected = found.cores().to_vec();
@@ -246,4 +252,11 @@ fn each_way_is_taken_where_it_is_meant_to() {
     let far = hostile(false).remove(6).stored();
     let (_, labels) = with_room(&far, 0);
     assert!(labels.contains("shell 2"), "{labels}");
+    // Without a hub nearly all vertices are in the innermost core.
+    let even = large(false).stored();
+    for more in (3..16).map(|tenths| tenths << 17) {
+        let (found, labels) = with_room(&even, more);
+        assert!(labels.starts_with("neighbours") || labels == "remaining lists", "{labels}");
+        kcore::verify(&even, &found).unwrap();
+    }
 }

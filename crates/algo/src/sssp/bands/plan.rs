@@ -11,8 +11,8 @@ use super::bounds::Bounds;
 use super::relax::MESSAGE_BYTES;
 use crate::bands::{BandPlan, Shape, Traffic, list_max};
 use crate::estimate::{Estimate, Reads, kept};
+use crate::kind::is_lattice;
 use crate::report::{Result, pages};
-use crate::worklist::is_lattice;
 
 /// Messages a vertex, of edges that lead to other bands.
 const MESSAGES_PER_VERTEX: f64 = 3.0;
