@@ -7,8 +7,7 @@ pub const THREADS_MAX: usize = 512;
 
 /// The cores that this process may use, at most [`THREADS_MAX`]; 1 if the system does not say.
 ///
-/// Asked once: the system reads the files of control groups for each answer, which takes as long as
-/// opening a small graph.
+/// Asked once: for each answer files of the process's control group are read.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| {
