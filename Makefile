@@ -58,27 +58,27 @@ test-build: toolchain
 	  cargo test --workspace --locked --no-run; \
 	  wait $$venv && cat $(TARGET)/venv.log || { cat $(TARGET)/venv.log; exit 1; }
 
-# The tests of Python run beside those of Rust, since both often wait for the drive or for a process.
-# Those of Rust get two seconds to start: cargo does not start them while it builds something else.
+# While the tests of Rust run, what else is needed is built, and shards on Ray are tested. The tests
+# get two seconds to start, since cargo does not start them while it builds something else.
 .PHONY: test
 test: test-build
 	cargo test --workspace --locked & tests=$$!; status=0; sleep 2; \
-	  $(SUBMAKE) --no-print-directory test-beside > $(TARGET)/beside.log 2>&1 || status=1; \
-	  wait $$tests || status=1; cat $(TARGET)/beside.log; exit $$status
-
-# The tests on Ray share one process, since it takes seconds to start, and often wait for it. The rest
-# run one after the other: each has a conftest.py of its own. A worker without tests takes another's.
-.PHONY: test-beside
-test-beside: python
+	  $(SUBMAKE) --no-print-directory test-beside > $(TARGET)/ray.log 2>&1 || status=1; \
+	  wait $$tests || status=1; cat $(TARGET)/ray.log; exit $$status
 	cargo test --workspace --locked --features cenote-pool/model --test model
-	status=0; \
-	  PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider \
-	    -m 'not long' python/ray-tests || status=1; \
-	  for tests in tests/python python/tests python/nx-cenote/tests; do \
+# One after the other: each has a conftest.py of its own. A worker without tests takes another's.
+	status=0; for tests in tests/python python/tests python/nx-cenote/tests; do \
 	    CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
 	    $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' -n 3 --dist worksteal \
 	      $$tests || status=1; \
 	  done; exit $$status
+
+# The tests on Ray share one process, since it takes seconds to start, and often wait for it.
+.PHONY: test-beside
+test-beside: python
+	cargo test --workspace --locked --features cenote-pool/model --test model --no-run
+	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' \
+	    python/ray-tests
 
 # Every kind of graph in every number of shards, and twenty processes that are killed.
 .PHONY: ray-soak
