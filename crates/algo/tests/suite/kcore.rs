@@ -240,7 +240,7 @@ fn each_way_is_taken_where_it_is_meant_to() {
     assert_eq!(labels, "remaining lists");
     let expected = found.cores().to_vec();
     let mut inner = 0;
-    for more in (3..16).map(|tenths| tenths << 17) {
+    for more in (3..16).map(|eighths| eighths << 17) {
         let (found, labels) = with_room(&hubs, more);
         assert_eq!(found.cores(), expected, "{more}: {labels}");
         inner += u32::from(labels.starts_with("inner cores 1, inner cores 2"));
@@ -252,9 +252,9 @@ fn each_way_is_taken_where_it_is_meant_to() {
     let far = hostile(false).remove(6).stored();
     let (_, labels) = with_room(&far, 0);
     assert!(labels.contains("shell 2"), "{labels}");
-    // Without a hub nearly all vertices are in the innermost core.
+    // Without a hub no pass is for inner cores.
     let even = large(false).stored();
-    for more in (3..16).map(|tenths| tenths << 17) {
+    for more in (3..16).map(|eighths| eighths << 17) {
         let (found, labels) = with_room(&even, more);
         assert!(labels.starts_with("neighbours") || labels == "remaining lists", "{labels}");
         kcore::verify(&even, &found).unwrap();

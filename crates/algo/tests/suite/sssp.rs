@@ -342,3 +342,26 @@ fn lists_of_a_grid_are_searched_in_memory_for_few_bytes_a_vertex() {
     assert!(found.run.steps.iter().any(|step| step.label == "all lists"));
     sssp::verify(&graph, &found).unwrap();
 }
+
+/// A lattice whose lists fit is searched in memory after few steps, long before it has visited half
+/// of the pages.
+#[test]
+fn a_lattice_that_fits_is_searched_in_memory_after_few_steps() {
+    let side = 300;
+    let mut random = Random(4);
+    let mut graph = Plain::new(side * side, false, Some(WeightType::U32));
+    let name = |row: usize, column: usize| (row * side + column) as u32;
+    for row in 0..side {
+        for column in 1..side {
+            graph.edge(name(row, column - 1), name(row, column), 1 + random.below(50));
+            graph.edge(name(column - 1, row), name(column, row), 1 + random.below(50));
+        }
+    }
+    let stored = graph.stored();
+    let given = config(Strategy::Auto, 2, 64 << 20).explain(true);
+    let found = sssp::run(&stored, given, &from(0).delta(Some(1.0))).unwrap();
+    let steps: Vec<_> = found.run.steps.iter().map(|step| step.label.as_str()).collect();
+    let at = steps.iter().position(|label| *label == "all lists").expect("it ended in memory");
+    assert!((8..40).contains(&at), "{at} steps: {steps:?}");
+    sssp::verify(&stored, &found).unwrap();
+}

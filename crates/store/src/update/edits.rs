@@ -110,7 +110,7 @@ impl<'a> Part<'a> {
 
     /// One for each core.
     fn split(self) -> impl Iterator<Item = Self> + Clone + 'a {
-        let changes = self.changes.len().div_ceil(cores().min(THREADS_MAX));
+        let changes = self.changes.len().div_ceil(threads());
         let firsts = (self.first..).step_by(changes);
         let parts = firsts.zip(self.changes.chunks(changes));
         parts.map(move |(first, changes)| Self { first, changes, ..self })
@@ -151,6 +151,10 @@ impl<'a> Part<'a> {
     }
 }
 
+fn threads() -> usize {
+    cores().min(THREADS_MAX)
+}
+
 /// Calls `work` with each item, on all cores, each thread with what `begin` makes for it.
 fn on_all_cores<T: Send, W>(
     items: Vec<T>,
@@ -167,7 +171,7 @@ fn on_all_cores<T: Send, W>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..cores().min(THREADS_MAX) {
+        for _ in 1..threads() {
             // Where no thread can be had the others do its work.
             let _ = std::thread::Builder::new().spawn_scoped(scope, run);
         }
