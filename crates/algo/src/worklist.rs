@@ -96,7 +96,7 @@ impl<'a> Worklist<'a> {
 
     /// The vertices whose lists start on a page.
     pub fn starting(&self, page: u64) -> Range<VertexId> {
-        self.adjacency.starts_from(page)..self.adjacency.vertices_in(page).end
+        self.adjacency.starting_in(page)
     }
 
     /// The vertex whose list runs on behind this page, if it starts here.

@@ -8,7 +8,8 @@ use cenote_engine::{
 };
 
 use super::lists::{Arena, ListWriter, NOWHERE, Shape, Supply, Written};
-use super::order::Order;
+use super::order::{Order, out_lists};
+use super::parts::{PageOf, Parts};
 use crate::report::{AlgoError, Result};
 
 /// Entries that are filtered at a time; a power of two.
@@ -23,8 +24,26 @@ pub(crate) struct Loader<'e> {
     targets: Option<Targets>,
     /// Neighbours of each vertex, by rank.
     pub degrees: HugeVec<AtomicU32>,
-    /// Whether to count degrees: in the first sweep, which loads every list once.
-    pub counts_degrees: bool,
+    /// Whether it is the first sweep, which loads every list once: it counts degrees.
+    pub is_first: bool,
+}
+
+/// The lists that a sweep needs.
+pub(crate) enum Needed<'a> {
+    /// All of them. In the first sweep `parts` gets where they have neighbours of lower rank; those
+    /// of ranks below `hubs` are hubs.
+    All { parts: Option<&'a Parts<'a>>, hubs: u32 },
+    /// Those of groups of pages with neighbours among these vertices, or, if asked for, with hubs.
+    Meeting { parts: &'a Parts<'a>, vertices: Range<VertexId>, hubs: bool },
+}
+
+impl Needed<'_> {
+    fn has(&self, page: u64) -> bool {
+        match self {
+            Self::All { .. } => true,
+            Self::Meeting { parts, vertices, hubs } => parts.meet(page, vertices, *hubs),
+        }
+    }
 }
 
 /// The targets of lower rank of the vertices of a segment, and their places.
@@ -57,15 +76,16 @@ impl<'e> Loader<'e> {
             None
         };
         let (segment, degrees) = (Frontier::new(n)?, HugeVec::zeroed(n)?);
-        Ok(Self { engine, order, segment, targets, degrees, counts_degrees: true })
+        Ok(Self { engine, order, segment, targets, degrees, is_first: true })
     }
 
-    /// Loads the lists that start in `pages` into `arena`, as many as fit, and stores their
-    /// `places` by rank. Returns the page to continue with.
+    /// Loads the lists that start in `pages` and are `needed` into `arena`, as many as fit, and
+    /// stores their `places` by rank. Returns the page to continue with.
     pub fn fill(
         &mut self,
         label: &str,
         pages: Range<u64>,
+        needed: &Needed<'_>,
         arena: &mut Arena,
         places: Option<&[AtomicU32]>,
     ) -> Result<u64> {
@@ -77,11 +97,11 @@ impl<'e> Loader<'e> {
                 targets.arena.clear();
                 room = room.min(targets.arena.room(workers));
             }
-            let (to, vertices) = self.order.reach(self.engine.graph(), from..pages.end, room);
+            let to = self.order.reach(from..pages.end, room, |page| needed.has(page));
             if to == from {
                 break;
             }
-            self.load(label, vertices, arena, places)?;
+            self.load(label, from..to, needed, arena, places)?;
             from = to;
         }
         Ok(from)
@@ -90,20 +110,32 @@ impl<'e> Loader<'e> {
     fn load(
         &mut self,
         label: &str,
-        vertices: Range<VertexId>,
+        pages: Range<u64>,
+        needed: &Needed<'_>,
         arena: &mut Arena,
         places: Option<&[AtomicU32]>,
     ) -> Result<()> {
         let graph = self.engine.graph();
-        let all = vertices.len() == graph.vertices();
+        let lists = out_lists(graph);
+        let all = pages == (0..lists.pages()) && matches!(needed, Needed::All { .. });
+        let mut vertices = graph.vertices() as u64;
         if !all {
-            self.segment.set(vertices.clone());
+            let pages = pages.filter(|&page| needed.has(page));
+            self.segment.set(pages.flat_map(|page| lists.starting_in(page)));
+            vertices = self.segment.count();
+        }
+        if vertices == 0 {
+            return Ok(());
         }
         let active = if all { ActiveSet::All } else { ActiveSet::In(&self.segment) };
         let sift = Sift {
             ranks: &self.order.ranks,
             kept: self.order.kept,
-            degrees: self.counts_degrees.then_some(&*self.degrees),
+            degrees: self.is_first.then_some(&*self.degrees),
+            parts: match needed {
+                Needed::All { parts, hubs } if self.is_first => parts.map(|parts| (parts, *hubs)),
+                _ => None,
+            },
             repeats: graph.superblock().duplicates_kept || graph.superblock().self_loops_kept,
         };
         let mut direction = Direction::Out;
@@ -113,7 +145,7 @@ impl<'e> Loader<'e> {
             let label = format!("{label}, targets");
             let seen =
                 Seen::of(self.engine.visit(label, direction, active, &Assembled::new(&kernel))?);
-            seen.settle(graph, &vertices, arena)?;
+            seen.settle(graph, vertices, arena)?;
             direction = Direction::In;
         }
         let supply = arena.supply();
@@ -121,7 +153,7 @@ impl<'e> Loader<'e> {
             Orient { sift: &sift, supply: &supply, places, targets: self.targets.as_ref() };
         let seen =
             Seen::of(self.engine.visit(label, direction, active, &Assembled::new(&kernel))?);
-        seen.settle(graph, &vertices, arena)
+        seen.settle(graph, vertices, arena)
     }
 }
 
@@ -140,11 +172,11 @@ impl Seen {
     }
 
     /// Ends the visit; an error if a list is missing or did not fit.
-    fn settle(self, graph: &Graph, vertices: &Range<VertexId>, arena: &mut Arena) -> Result<()> {
+    fn settle(self, graph: &Graph, vertices: u64, arena: &mut Arena) -> Result<()> {
         let fault = if !arena.settle(self.written) {
             "lists are longer than the degrees say".to_owned()
-        } else if self.lists != vertices.len() as u64 {
-            format!("{} complete lists of {} vertices", self.lists, vertices.len())
+        } else if self.lists != vertices {
+            format!("{} complete lists of {vertices} vertices", self.lists)
         } else {
             return Ok(());
         };
@@ -158,13 +190,14 @@ struct Local<'a> {
     ranks: Vec<u32>,
     merged: Vec<u32>,
     doubles: Vec<bool>,
+    page: PageOf,
     lists: u64,
 }
 
 impl Local<'_> {
     fn new() -> Self {
-        let (ranks, merged, doubles) = Default::default();
-        Self { writer: ListWriter::new(), ranks, merged, doubles, lists: 0 }
+        let (ranks, merged, doubles, page) = Default::default();
+        Self { writer: ListWriter::new(), ranks, merged, doubles, page, lists: 0 }
     }
 }
 
@@ -174,13 +207,15 @@ struct Sift<'a> {
     /// Vertices of this rank or a higher one are in no triangle.
     kept: u32,
     degrees: Option<&'a [AtomicU32]>,
+    /// Gets where a list has neighbours of lower rank; ranks below this number are hubs.
+    parts: Option<(&'a Parts<'a>, u32)>,
     /// Whether a list may hold a vertex twice, or a self-loop.
     repeats: bool,
 }
 
 impl Sift<'_> {
     /// Writes the lower ranks to `into`, ascending, each once; none of a list that is not kept.
-    fn take(&self, list: &List<'_>, into: &mut Vec<u32>) {
+    fn take(&self, list: &List<'_>, page: &mut PageOf, into: &mut Vec<u32>) {
         let rank = self.ranks[list.vertex as usize];
         into.clear();
         let mut found = [0; SIFT];
@@ -197,6 +232,15 @@ impl Sift<'_> {
         into.sort_unstable();
         if self.repeats {
             into.dedup();
+        }
+        if let Some((parts, hubs)) = self.parts
+            && !into.is_empty()
+        {
+            let lower = list.targets.iter().filter_map(|&target| {
+                let other = self.ranks[target as usize];
+                (other < rank).then_some((target, other < hubs))
+            });
+            parts.note(page, list.vertex, lower);
         }
         if let Some(degrees) = self.degrees {
             degrees[rank as usize].fetch_add(self.neighbours(list), Ordering::Relaxed);
@@ -240,7 +284,7 @@ impl<'a> Kernel for KeepTargets<'a> {
 
     fn list(&self, local: &mut Local<'a>, list: &List<'_>) {
         local.lists += 1;
-        self.sift.take(list, &mut local.ranks);
+        self.sift.take(list, &mut local.page, &mut local.ranks);
         let mut place = NOWHERE;
         if !local.ranks.is_empty()
             && let Some((at, words)) = local.writer.reserve(self.supply, 1 + local.ranks.len())
@@ -283,7 +327,7 @@ impl<'a> Kernel for Orient<'a> {
     fn list(&self, local: &mut Local<'a>, list: &List<'_>) {
         local.lists += 1;
         let rank = self.sift.ranks[list.vertex as usize];
-        self.sift.take(list, &mut local.ranks);
+        self.sift.take(list, &mut local.page, &mut local.ranks);
         let (mut ranks, mut doubles) = (&local.ranks, &[][..]);
         if let Some(targets) = self.targets {
             merge(targets.of(list.vertex), &local.ranks, &mut local.merged, &mut local.doubles);

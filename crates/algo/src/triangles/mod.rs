@@ -11,11 +11,13 @@
 //!
 //! **Trick.** An edge is kept only at its end of larger rank, and ranks go by falling degree, so no
 //! list is long and nearly all entries are small numbers of two bytes. A chunk's own pages are read
-//! only once for it: if all oriented lists fit, the graph is read once, otherwise once per chunk.
+//! only once for it: if all oriented lists fit, the graph is read once, otherwise once per chunk,
+//! apart from pages whose lists have no edge into the chunk.
 //!
 //! - [`order`]: ranks, and bounds of list lengths
 //! - [`lists`]: oriented lists in memory
 //! - [`load`]: loads them; for directed graphs the union of targets and sources
+//! - [`parts`]: which lists have edges into which chunk
 //! - [`hubs`]: bit rows
 //! - [`count`]: the triangles of a list
 
@@ -24,8 +26,10 @@ mod hubs;
 mod lists;
 mod load;
 mod order;
+mod parts;
 mod verify;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -34,14 +38,16 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
+use crate::kind::is_lattice;
 use crate::parallel::{self, fill};
 use crate::report::{Result, Run, demand_in_edges, graph_pages, pages};
 pub(crate) use count::At;
 use count::{View, Workers};
 use hubs::Hubs;
 use lists::{Arena, NOWHERE, Shape};
-use load::Loader;
-use order::Order;
+use load::{Loader, Needed};
+use order::{Order, out_lists};
+use parts::Parts;
 pub(crate) use verify::count_serially;
 pub use verify::verify;
 
@@ -202,6 +208,7 @@ impl Job {
             + 4 * n as u64
             + counts
             + Loader::bytes_for(graph, order, workers)
+            + Parts::bytes_for(out_lists(graph))
             + Workers::bytes_for(n, self.at, workers)
             + Assembled::bytes_for(graph, config)
             + arenas * self.least(order, workers);
@@ -250,11 +257,16 @@ impl Job {
         };
         let because = match sweeps {
             1 => "one pass: all oriented lists fit in memory".to_owned(),
-            _ => format!("{sweeps} passes, one for each part of the oriented lists in memory"),
+            _ => format!(
+                "at most {sweeps} passes, one for each part of the oriented lists in memory, of \
+                 the lists with edges into that part"
+            ),
         };
-        // The division assumes the worst case.
-        let most = (sweeps * graph_pages(graph)) as f64;
-        let (least, likely) = if sweeps > 1 { (0.65 * most, 0.85 * most) } else { (most, most) };
+        let (once, sweeps) = (graph_pages(graph) as f64, sweeps as f64);
+        let (least, most) = (once, once * sweeps);
+        // The division assumes the worst case. In a lattice most edges join similar ids.
+        let likely = if is_lattice(graph) { 3.0 } else { (0.85 * sweeps).max(1.0) };
+        let likely = once * likely.min(sweeps);
         let reads = Reads::between(least, likely, most).filling(0.3, 0.6);
         Ok(Estimate::new(graph, plan, reads.sparing(Assembled::bytes_for(graph, &config)), because))
     }
@@ -289,6 +301,8 @@ struct Sweeps<'e> {
     hubs: Hubs,
     chunk: Arena,
     batch: Arena,
+    /// None if all lists fit at once.
+    parts: Option<Parts<'e>>,
     /// Places of the lists in `chunk`, by rank.
     places: HugeVec<AtomicU32>,
     counts: HugeVec<AtomicU64>,
@@ -308,6 +322,10 @@ impl<'e> Sweeps<'e> {
             hubs: Hubs::new(division.hubs, job.doubles()),
             chunk: Arena::new(shape, division.chunk)?,
             batch: Arena::new(shape, division.batch)?,
+            parts: match division.single {
+                true => None,
+                false => Some(Parts::new(out_lists(graph), n)?),
+            },
             places: HugeVec::zeroed(n)?,
             counts: HugeVec::zeroed(if job.at == At::Nowhere { 0 } else { n })?,
             chunks: 0,
@@ -321,39 +339,49 @@ impl<'e> Sweeps<'e> {
         while from < pages {
             self.chunks += 1;
             let to = self.load_chunk(from..pages)?;
-            let first = from == 0;
-            if first {
+            if self.loader.is_first {
                 self.hubs.fill(&self.chunk);
             }
             // Rows are complete when every list has been loaded.
             let last = to == pages;
             self.count(None, last)?;
             for others in [0..from, to..pages] {
-                self.stream(others, first, last)?;
+                self.stream(others, from..to, last)?;
             }
-            self.loader.counts_degrees = false;
+            self.loader.is_first = false;
             from = to;
         }
         Ok(())
     }
 
     /// Loads the next chunk; returns the page where the one after it starts.
-    fn load_chunk(&mut self, pages: std::ops::Range<u64>) -> Result<u64> {
+    fn load_chunk(&mut self, pages: Range<u64>) -> Result<u64> {
         self.chunk.clear();
         fill(&self.places, NOWHERE);
         let label = format!("chunk {}", self.chunks);
         let from = pages.start;
-        let to = self.loader.fill(&label, pages, &mut self.chunk, Some(&self.places))?;
+        let needed = Needed::All { parts: self.parts.as_ref(), hubs: self.hubs.count() };
+        let (chunk, places) = (&mut self.chunk, Some(&*self.places));
+        let to = self.loader.fill(&label, pages, &needed, chunk, places)?;
         assert!(to > from, "an arena holds the lists of any page");
         Ok(to)
     }
 
-    fn stream(&mut self, pages: std::ops::Range<u64>, first: bool, last: bool) -> Result<()> {
+    /// Streams the lists of `pages` past the chunk, which has those of the pages `chunk`.
+    fn stream(&mut self, pages: Range<u64>, chunk: Range<u64>, last: bool) -> Result<()> {
         let label = format!("past chunk {}", self.chunks);
+        let (first, lists) = (self.loader.is_first, out_lists(self.engine.graph()));
+        let needed = match &self.parts {
+            Some(parts) if !first => {
+                let vertices = lists.starts_from(chunk.start)..lists.starts_from(chunk.end);
+                Needed::Meeting { parts, vertices, hubs: last }
+            }
+            parts => Needed::All { parts: parts.as_ref(), hubs: self.hubs.count() },
+        };
         let mut from = pages.start;
         while from < pages.end {
             self.batch.clear();
-            from = self.loader.fill(&label, from..pages.end, &mut self.batch, None)?;
+            from = self.loader.fill(&label, from..pages.end, &needed, &mut self.batch, None)?;
             if first {
                 self.hubs.fill(&self.batch);
             }

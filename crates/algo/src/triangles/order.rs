@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use cenote_engine::{Adjacency, Direction, Graph, HugeVec, VertexId};
+use cenote_engine::{Adjacency, Direction, Graph, HugeVec};
 
 use super::lists::{NEAR, words_of};
 use crate::report::Result;
@@ -122,18 +122,19 @@ impl Order {
         self.hubs = self.hubs.min(HUBS_MAX);
     }
 
-    /// The largest prefix of `pages` whose lists certainly fit in `room` words: its end, and its
-    /// vertices.
-    pub fn reach(&self, graph: &Graph, pages: Range<u64>, room: u64) -> (u64, Range<VertexId>) {
-        let limit = self.words_before[pages.start as usize] + room;
-        let fitting = self.words_before.partition_point(|&words| words <= limit) as u64;
-        let to = (fitting - 1).clamp(pages.start, pages.end);
-        let lists = out_lists(graph);
-        let vertex = |page| match page == lists.pages() {
-            true => graph.vertices() as VertexId,
-            false => lists.starts_from(page),
-        };
-        (to, vertex(pages.start)..vertex(to))
+    /// The end of the largest prefix of `pages` whose lists certainly fit in `room` words; those of
+    /// pages that do not pass `only` take none.
+    pub fn reach(&self, mut pages: Range<u64>, mut room: u64, only: impl Fn(u64) -> bool) -> u64 {
+        let end = pages.end;
+        let first_over = pages.find(|&page| {
+            let words = self.words_before[page as usize + 1] - self.words_before[page as usize];
+            let fits = words <= room || !only(page);
+            if fits && only(page) {
+                room -= words;
+            }
+            !fits
+        });
+        first_over.unwrap_or(end)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::plain::{Plain, STRATEGIES, config, random_with_hubs};
 use cenote_algo::lcc;
 use cenote_algo::triangles::{self, TrianglesConfig};
 use cenote_algo::{AlgoError, Run};
-use cenote_engine::{EngineConfig, Strategy};
+use cenote_engine::{Direction, EngineConfig, Strategy};
 use cenote_store::Graph;
 
 /// What the definitions say, by sets and three loops.
@@ -166,12 +166,42 @@ fn many_chunks_find_what_one_finds() {
     }
 }
 
+/// A square grid with a diagonal in each square: neighbours have similar ids, and all vertices are
+/// in triangles.
+fn triangulated_grid(side: u32, directed: bool) -> Plain {
+    let corners =
+        (0..side - 1).flat_map(|row| (0..side - 1).map(move |column| row * side + column));
+    let edges: Vec<_> = corners.flat_map(|v| [1, side, side + 1].map(|to| (v, v + to))).collect();
+    Plain::of(side * side, &edges, directed)
+}
+
+#[test]
+fn lists_without_edges_into_a_chunk_are_not_read_for_it() {
+    for directed in [false, true] {
+        let plain = triangulated_grid(200, directed);
+        let (graph, expected) = (plain.stored(), triangles_by_marks(&plain));
+        let config = config(Strategy::Auto, 2);
+        let least = least(&graph, &config);
+        let found = counted(&graph, config.memory_bytes(least + 16_000));
+        assert_eq!(found.triangles, expected);
+        triangles::verify(&graph, &found).unwrap();
+        let pages: u64 = [Direction::Out, Direction::In]
+            .iter()
+            .filter_map(|&direction| graph.adjacency(direction))
+            .map(|lists| lists.pages())
+            .sum();
+        let passes = found.run.stats.bytes_read as f64 / (4096 * pages) as f64;
+        assert!(found.chunks > 5, "{} chunks", found.chunks);
+        assert!(passes < 3.0, "{passes:.1} passes for {} chunks", found.chunks);
+    }
+}
+
 #[test]
 fn one_pass_is_read_where_all_lists_fit() {
     let plain = random_with_hubs(8, 20_000, 30, false);
     let graph = plain.stored();
     let found = counted(&graph, config(Strategy::Auto, 2));
-    let pages = graph.adjacency(cenote_engine::Direction::Out).unwrap().pages();
+    let pages = graph.adjacency(Direction::Out).unwrap().pages();
     assert_eq!(found.run.stats.bytes_read, pages * 4096);
 }
 

@@ -331,6 +331,12 @@ impl Adjacency {
         self.starts[page as usize]
     }
 
+    /// Vertices whose list starts in `page`.
+    #[inline]
+    pub fn starting_in(&self, page: u64) -> Range<VertexId> {
+        self.starts[page as usize]..self.starts[page as usize + 1]
+    }
+
     /// Whether `page` begins in the middle of a list.
     #[inline]
     pub fn continues(&self, page: u64) -> bool {

@@ -53,11 +53,11 @@ impl Follow<'_> {
     /// The vertices of the band whose whole lists are on a page.
     fn whole(&self, page: u64) -> Range<VertexId> {
         let (band, lists) = (&self.relax.band.range, self.adjacency);
-        let (first, mut end) = (lists.starts_from(page), lists.vertices_in(page).end);
-        if first < end && page + 1 < lists.pages() && lists.continues(page + 1) {
-            end -= 1;
+        let mut starting = lists.starting_in(page);
+        if !starting.is_empty() && page + 1 < lists.pages() && lists.continues(page + 1) {
+            starting.end -= 1;
         }
-        first.max(band.start)..end.min(band.end)
+        starting.start.max(band.start)..starting.end.min(band.end)
     }
 }
 

@@ -1,0 +1,72 @@
+//! Where the middle vertices of triangles are: which lists have to pass which chunk.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cenote_engine::{Adjacency, HugeVec, VertexId};
+
+use crate::report::Result;
+
+/// The bit for hubs, whose lists are bit rows; each of the others is for a part of the vertices.
+const HUBS: u32 = 63;
+
+/// Pages that are told apart by nothing: neighbours in the file, whose lists point to the same
+/// parts if they point to few.
+const GROUP: u64 = 8;
+
+/// For each group of pages of lists, the parts of the vertices in which its lists have neighbours
+/// of lower rank. Where edges join vertices of similar ids, these are few, and a chunk of lists is
+/// in as few; the lists of all other groups need not pass it.
+pub(super) struct Parts<'e> {
+    lists: &'e Adjacency,
+    groups: HugeVec<AtomicU64>,
+    /// A part has `2^shift` vertices.
+    shift: u32,
+}
+
+impl<'e> Parts<'e> {
+    pub fn bytes_for(lists: &Adjacency) -> u64 {
+        8 * lists.pages().div_ceil(GROUP)
+    }
+
+    /// No group has neighbours anywhere.
+    pub fn new(lists: &'e Adjacency, vertices: usize) -> Result<Self> {
+        let groups = HugeVec::zeroed(lists.pages().div_ceil(GROUP) as usize)?;
+        let shift = (0..).find(|shift| vertices >> shift < HUBS as usize).expect("0 is reached");
+        Ok(Self { lists, groups, shift })
+    }
+
+    /// Notes where the neighbours of lower rank of `v` are; with each goes whether it is a hub.
+    pub fn note(
+        &self,
+        page: &mut PageOf,
+        v: VertexId,
+        neighbours: impl Iterator<Item = (VertexId, bool)>,
+    ) {
+        let mut parts = 0;
+        for (neighbour, is_hub) in neighbours {
+            parts |= 1 << if is_hub { HUBS } else { neighbour >> self.shift };
+        }
+        if !page.starting.contains(&v) {
+            let number = *self.lists.pages_of(v).start();
+            *page = PageOf { number, starting: self.lists.starting_in(number) };
+        }
+        self.groups[(page.number / GROUP) as usize].fetch_or(parts, Ordering::Relaxed);
+    }
+
+    /// Whether lists of the group of `page` may have neighbours among `vertices`, or, if asked
+    /// for, hubs.
+    pub fn meet(&self, page: u64, vertices: &Range<VertexId>, hubs: bool) -> bool {
+        let (first, last) = (vertices.start >> self.shift, (vertices.end - 1) >> self.shift);
+        let among = (u64::MAX >> (HUBS - last)) & (u64::MAX << first);
+        let asked = among | u64::from(hubs) << HUBS;
+        self.groups[(page / GROUP) as usize].load(Ordering::Relaxed) & asked != 0
+    }
+}
+
+/// The page of the vertex that a worker noted last.
+#[derive(Default)]
+pub(super) struct PageOf {
+    number: u64,
+    starting: Range<VertexId>,
+}
