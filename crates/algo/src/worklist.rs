@@ -34,7 +34,7 @@ const STEPS_SMALL_MIN: u32 = 8;
 const PAGES_SHARE: u64 = 2;
 
 /// The same for a lattice.
-const LATTICE_PAGES_SHARE: u64 = 64;
+pub(crate) const LATTICE_PAGES_SHARE: u64 = 64;
 
 /// A step is small if it has less than `1 / VERTICES_SHARE` of the graph's vertices.
 const VERTICES_SHARE: u64 = 64;
@@ -101,9 +101,7 @@ impl<'a> Worklist<'a> {
 
     /// The vertex whose list runs on behind this page, if it starts here.
     pub fn runs_on(&self, page: u64) -> Option<VertexId> {
-        let runs_on = page + 1 < self.adjacency.pages() && self.adjacency.continues(page + 1);
-        let starting = self.starting(page);
-        (runs_on && !starting.is_empty()).then(|| starting.end - 1)
+        self.adjacency.runs_on(page)
     }
 
     /// Takes the active lists of a page. A list that is activated later is either taken now or

@@ -102,3 +102,13 @@ pub enum Direction {
     /// Lists of sources: edges that enter a vertex.
     In,
 }
+
+impl Direction {
+    /// The other one.
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Out => Self::In,
+            Self::In => Self::Out,
+        }
+    }
+}

@@ -13,11 +13,16 @@
 //! skips vertices without a successor. Only ratios of path counts matter, so that a search divides
 //! all of them by a power of two from a level on where they become too large for a number.
 //!
+//! Searches of many levels start again by page ([`by_page`]), and so do those whose path counts on
+//! a level are too unlike for a number.
+//!
+//! - [`by_page`]: a search by pages instead of levels
 //! - [`levels`]: the vertices of each level, for the way back
 //! - [`state`]: levels and values of the searches, and the sums
 //! - [`sweep`]: a level forward and backward
 //! - [`verify`]: a plain serial count
 
+mod by_page;
 mod levels;
 mod state;
 mod sweep;
@@ -27,14 +32,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use cenote_engine::{
-    ActiveSet, Assembled, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs,
-    VertexId, setters,
+    ActiveSet, Assembled, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph,
+    HugeVec, Needs, VertexId, setters,
 };
 
 use crate::estimate::{Estimate, Reads, plan_for};
+use crate::kind::is_lattice;
 use crate::mix::{GOLDEN, mix};
 use crate::ranks::{Ranks, default_source, for_each_by_id, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, demand_in_edges, graph_pages, pages};
+use crate::worklist::{LATTICE_PAGES_SHARE, goes_without_steps};
+use by_page::{Search, Sets};
 use levels::Levels;
 use state::{LANE_BYTES, LANES_MAX, Lanes, Sums};
 use sweep::{Backward, Forward};
@@ -166,7 +174,8 @@ fn needs(graph: &Graph, config: &EngineConfig, lanes: usize) -> Needs {
         + Assembled::bytes_for(graph, config)
         + Ranks::bytes_for(graph)
         + config.threads as u64 * Ranks::list_bytes(graph);
-    Needs { what: NAME, state_bytes, scratch_bytes: 0 }
+    let by_page = Search::bytes_for(pages(graph, Direction::Out), pages(graph, Direction::In));
+    Needs { what: NAME, state_bytes: state_bytes.saturating_add(by_page), scratch_bytes: 0 }
 }
 
 /// Searches per batch: as many as there are sources and the budget allows, since searches of a
@@ -206,16 +215,21 @@ pub fn estimate(
     let sources = sources(graph, betweenness)?.len();
     let lanes = lanes(graph, config, sources)?;
     let plan = Engine::plan(graph, config, &needs(graph, config, lanes))?;
-    let batches = sources.div_ceil(lanes.max(1)) as f64;
+    let batches = sources.div_ceil(lanes.max(1));
     let pages = graph_pages(graph) + pages(graph, Direction::Out);
-    let levels = if lanes == 1 { LEVELS_ALONE } else { LEVELS_TOGETHER };
+    let by_page = is_lattice(graph) && goes_without_steps(config);
+    let (times, passes, how) = match () {
+        () if by_page => (sources, PASSES_BY_PAGE, "by page if neighbours share pages"),
+        () if lanes == 1 => (batches, LEVELS_ALONE, "where there are few levels"),
+        () => (batches, LEVELS_TOGETHER, "where there are few levels"),
+    };
     // Pages kept in memory are read about once; gaps read between pages are not kept.
     let kept = plan.1.cached_fraction(graph);
-    let all = pages as f64 * batches * levels * (1.0 - kept);
+    let all = pages as f64 * times as f64 * passes * (1.0 - kept);
     let likely = all + 1.45 * kept * graph_pages(graph) as f64;
     let because = format!(
-        "{batches} batches of {lanes} searches, each about {levels} times all pages forward and \
-         backward where there are few levels, {:.1}% of them in memory",
+        "{batches} batches of {lanes} searches, {times} times about {passes} times all pages \
+         forward and backward {how}, {:.1}% of them in memory",
         100.0 * kept
     );
     let lane_bytes = LANE_BYTES * lanes as u64 * graph.vertices() as u64;
@@ -229,11 +243,13 @@ const LEVELS_ALONE: f64 = 2.4;
 /// The same for several searches together.
 const LEVELS_TOGETHER: f64 = 3.0;
 
+/// The same for a search by page of a lattice, most of them in gaps between pages.
+const PASSES_BY_PAGE: f64 = 20.0;
+
 /// Computes the sums.
 ///
 /// # Errors
-/// A source that is not a vertex; a directed graph without in-edges; vertices at the same distance
-/// of which one has 2^1800 times as many shortest paths as another; any error of the engine.
+/// A source that is not a vertex; a directed graph without in-edges; any error of the engine.
 pub fn run(
     graph: &Arc<Graph>,
     config: EngineConfig,
@@ -263,15 +279,50 @@ pub fn run(
     })
 }
 
+/// How searches level by level ended.
+enum ByLevel {
+    Done,
+    /// There are so many levels that other ways may be faster.
+    TooDeep,
+    /// Path counts on a level differ by more than a number without an exponent can hold.
+    TooUnlike,
+}
+
+/// The pages of a batch's levels after which searches by page are tried.
+fn pages_max(engine: &Engine, lanes: usize) -> f64 {
+    if !goes_without_steps(engine.config()) {
+        return f64::INFINITY;
+    }
+    let graph = engine.graph();
+    let passes = if is_lattice(graph) { 1.0 / LATTICE_PAGES_SHARE as f64 } else { PASSES_ALONE };
+    passes * lanes as f64 * pages(graph, Direction::Out) as f64
+}
+
+/// What a search by page reads forward, about, in passes over the graph.
+const PASSES_ALONE: f64 = 4.0;
+
+/// A search by page that visits the pages more often only to find the levels is given up: vertices
+/// that are neighbours lie on different pages, and levels share their visits better.
+const PASSES_MAX: u64 = 16;
+
 /// The state of the batches.
 struct Batches<'e> {
     engine: &'e Engine,
+    /// The most searches side by side.
+    batch: usize,
     lanes: Lanes,
     ranks: Ranks,
     sums: Sums,
     frontier: Frontier,
     next: Frontier,
     levels: Levels,
+    /// Pages of lists of vertices on each level, over all levels, above which searches by page are
+    /// tried.
+    pages_max: f64,
+    /// Of searches by page, which then all are; else none.
+    words: HugeVec<AtomicU32>,
+    /// The same, on a directed graph.
+    untold: Option<Bitmap>,
     /// Levels whose path counts are smaller by [`sweep::SHRINK`] than those of the level before,
     /// and in which lanes; in ascending order.
     shrunk: Vec<(u32, u32)>,
@@ -282,25 +333,95 @@ impl<'e> Batches<'e> {
         let n = engine.graph().vertices();
         Ok(Self {
             engine,
+            batch: lanes,
             lanes: Lanes::new(n, lanes)?,
             ranks: Ranks::load(engine.graph())?,
             sums: Sums::new(n)?,
             frontier: Frontier::new(n)?,
             next: Frontier::new(n)?,
             levels: Levels::new(n)?,
+            pages_max: pages_max(engine, lanes),
+            words: HugeVec::zeroed(0)?,
+            untold: None,
             shrunk: Vec::new(),
         })
     }
 
     fn run(&mut self, sources: &[VertexId]) -> Result<()> {
+        let mut visits_max = u64::MAX;
+        if self.words.is_empty() {
+            match self.by_level(sources)? {
+                ByLevel::Done => return Ok(()),
+                ByLevel::TooDeep => {
+                    visits_max = PASSES_MAX * pages(self.engine.graph(), Direction::Out);
+                }
+                ByLevel::TooUnlike => {}
+            }
+            self.leave_levels()?;
+        }
+        if !self.by_page(sources, visits_max)? {
+            self.return_to_levels()?;
+            self.run(sources)?;
+        }
+        Ok(())
+    }
+
+    /// From here on searches go by page. The lists of levels make room for what they need.
+    fn leave_levels(&mut self) -> Result<()> {
+        let (graph, n) = (self.engine.graph(), self.engine.graph().vertices());
+        self.levels = Levels::new(0)?;
+        self.words = HugeVec::zeroed(n)?;
+        self.untold = graph.is_directed().then(|| Bitmap::new(n)).transpose()?;
+        self.frontier.clear();
+        self.next.clear();
+        self.lanes.divide(1);
+        Ok(())
+    }
+
+    /// From here on searches go by level, however deep they are.
+    fn return_to_levels(&mut self) -> Result<()> {
+        (self.words, self.untold) = (HugeVec::zeroed(0)?, None);
+        self.levels = Levels::new(self.engine.graph().vertices())?;
+        self.lanes.divide(self.batch);
+        self.pages_max = f64::INFINITY;
+        Ok(())
+    }
+
+    /// Searches by page, one source after the other; false if finding the levels of the first takes
+    /// more visits than that.
+    fn by_page(&mut self, sources: &[VertexId], visits_max: u64) -> Result<bool> {
+        let Self { engine, lanes, words, untold, ranks, sums, frontier, next, .. } = self;
+        let search = Search { engine, lanes, words, ranks, sums };
+        let mut sets = Sets { due: next.bits(), frontier, untold: untold.as_ref() };
+        let mut visits_max = visits_max;
+        for &source in sources {
+            if !search.find_levels(source, &sets, visits_max)? {
+                return Ok(false);
+            }
+            search.run(&mut sets)?;
+            visits_max = u64::MAX;
+        }
+        Ok(true)
+    }
+
+    /// Searches level by level, unless that is given up on the way forward, before anything is
+    /// added to the sums.
+    fn by_level(&mut self, sources: &[VertexId]) -> Result<ByLevel> {
         self.lanes.start(sources);
         self.levels.clear();
         self.shrunk.clear();
         self.frontier.set(sources);
-        let mut level = 0;
+        let (mut level, mut pages_seen) = (0, 0.0);
         while !self.frontier.is_empty() {
+            pages_seen +=
+                self.engine.active_pages(Direction::Out, &ActiveSet::In(&self.frontier)) as f64;
             self.levels.note(level, self.frontier.list());
-            self.forward(level)?;
+            if pages_seen > self.pages_max {
+                return Ok(ByLevel::TooDeep);
+            }
+            if !self.forward(level)? {
+                return Ok(ByLevel::TooUnlike);
+            }
             self.frontier.clear();
             std::mem::swap(&mut self.frontier, &mut self.next);
             level += 1;
@@ -312,7 +433,7 @@ impl<'e> Batches<'e> {
                 self.backward(level)?;
             }
         }
-        Ok(())
+        Ok(ByLevel::Done)
     }
 
     /// The lanes in which path counts shrink on the way to `level`.
@@ -323,7 +444,8 @@ impl<'e> Batches<'e> {
         }
     }
 
-    fn forward(&mut self, level: u32) -> Result<()> {
+    /// False if path counts on this level are too unlike.
+    fn forward(&mut self, level: u32) -> Result<bool> {
         let (large, lost) = (AtomicU32::new(0), AtomicBool::new(false));
         let shrunk = self.shrunk(level);
         let directed = self.engine.graph().is_directed();
@@ -349,19 +471,11 @@ impl<'e> Batches<'e> {
         }
         let parts = step(Direction::Out, !directed, true)?;
         self.next.seal(parts);
-        if lost.into_inner() {
-            return Err(AlgoError::Unsupported {
-                what: NAME,
-                needs: "numbers of shortest paths that differ by less than 2^1800 times between \
-                        vertices at one distance from a source",
-                remedy: "try sources in the middle of the graph, from which paths are shorter",
-            });
-        }
         match large.into_inner() {
             0 => {}
             lanes => self.shrunk.push((level + 1, lanes)),
         }
-        Ok(())
+        Ok(!lost.into_inner())
     }
 
     fn backward(&mut self, level: u32) -> Result<()> {

@@ -20,6 +20,7 @@ pub(super) const LANE_BYTES: u64 = 4 + 8;
 
 /// Levels and values of a batch of searches, one lane each; the lanes of a vertex are adjacent.
 pub(super) struct Lanes {
+    vertices: usize,
     count: usize,
     levels: HugeVec<AtomicU32>,
     /// Negative if the vertex has a successor: a neighbour on the next level. Its absolute value is
@@ -32,15 +33,25 @@ impl Lanes {
     pub fn new(vertices: usize, count: usize) -> Result<Self> {
         assert!((1..=LANES_MAX).contains(&count), "lanes fit a mask");
         Ok(Self {
+            vertices,
             count,
             levels: HugeVec::zeroed(vertices * count)?,
             values: HugeVec::zeroed(vertices * count)?,
         })
     }
 
-    /// Starts a search in each lane.
+    /// From here on there are so many lanes, at most as many as at first.
+    pub fn divide(&mut self, count: usize) {
+        assert!(self.vertices * count <= self.levels.len(), "lanes have memory");
+        self.count = count;
+    }
+
+    /// Starts a search in each lane; other vertices are unreached, with a value of 0.
     pub fn start(&self, sources: &[VertexId]) {
-        fill(&self.levels, UNREACHED);
+        fill(self.levels(), UNREACHED);
+        parallel::for_each_of(&self.values[..self.levels().len()], |_, value| {
+            value.store(0, Ordering::Relaxed);
+        });
         for (lane, &source) in sources.iter().enumerate() {
             let at = self.at(source) + lane;
             self.set_level(at, 0);
@@ -77,7 +88,13 @@ impl Lanes {
     /// The levels of all lanes, to prefetch from.
     #[inline(always)]
     pub fn levels(&self) -> &[AtomicU32] {
-        &self.levels
+        &self.levels[..self.vertices * self.count]
+    }
+
+    /// Makes a value negative. Other threads may do so at the same time.
+    #[inline(always)]
+    pub fn negate(&self, at: usize) {
+        self.values[at].fetch_or((-0f64).to_bits(), Ordering::Relaxed);
     }
 
     /// The lanes in which `v` is on `level`.
@@ -98,7 +115,7 @@ impl Lanes {
         level: u32,
         add: impl Fn(VertexId, &mut P) + Sync,
     ) -> Vec<P> {
-        parallel::collect_of_blocks(CHUNK, self.levels.len() / self.count, |range| {
+        parallel::collect_of_blocks(CHUNK, self.vertices, |range| {
             let mut part = P::default();
             let levels = &self.levels[range.start * self.count..range.end * self.count];
             for (v, lanes) in range.zip(levels.chunks_exact(self.count)) {

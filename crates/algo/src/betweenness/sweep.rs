@@ -18,7 +18,7 @@ pub(super) const SHRINK: f64 = power_of_two(-100);
 /// With path counts below this, (1 + dependency) / paths could leave the range of a number.
 const LEAST: f64 = power_of_two(-980);
 
-const fn power_of_two(exponent: i64) -> f64 {
+pub(super) const fn power_of_two(exponent: i64) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
 }
 
@@ -32,7 +32,7 @@ const PREFETCH_ENTRIES: usize = 32;
 
 /// Calls `take` for each target once, in list order; `targets` is sorted by id.
 #[inline(always)]
-fn each_target(lanes: &Lanes, targets: &[VertexId], mut take: impl FnMut(VertexId)) {
+pub(super) fn each_target(lanes: &Lanes, targets: &[VertexId], mut take: impl FnMut(VertexId)) {
     let mut last = None;
     for (i, &target) in targets.iter().enumerate() {
         if let Some(&ahead) = targets.get(i + PREFETCH_ENTRIES) {

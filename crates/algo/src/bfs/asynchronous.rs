@@ -10,7 +10,7 @@
 //! found last, in one pass over the reached lists.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{ActiveSet, Bitmap, Direction, Engine, Kernel, List, Page, Purpose, VertexId};
 
@@ -20,13 +20,14 @@ use crate::report::Result;
 use crate::worklist::{Slack, Worklist};
 
 /// An asynchronous search.
-pub(super) struct Asynchronous<'a> {
+pub(crate) struct Asynchronous<'a> {
     engine: &'a Engine,
     levels: &'a [AtomicU32],
     /// Vertices whose level fell after the first piece of their list was last followed.
     worklist: Worklist<'a>,
     /// Levels above this do not matter any more. It only falls.
     level_max: AtomicU32,
+    visits: AtomicU64,
 }
 
 impl<'a> Asynchronous<'a> {
@@ -34,12 +35,23 @@ impl<'a> Asynchronous<'a> {
     pub fn new(engine: &'a Engine, levels: &'a [AtomicU32], active: &'a Bitmap) -> Result<Self> {
         let adjacency = engine.graph().adjacency(Direction::Out).expect("every graph has lists");
         let worklist = Worklist::new(adjacency, active)?;
-        Ok(Self { engine, levels, worklist, level_max: AtomicU32::new(UNREACHED) })
+        let level_max = AtomicU32::new(UNREACHED);
+        Ok(Self { engine, levels, worklist, level_max, visits: AtomicU64::new(0) })
+    }
+
+    /// Visits of pages so far.
+    pub fn visits(&self) -> u64 {
+        self.visits.load(Ordering::Relaxed)
     }
 
     /// Marks the list of `v` as active, from `level` on.
     pub fn activate(&self, v: VertexId, level: u32) {
         self.worklist.activate(v, level.into());
+    }
+
+    /// Forgets which vertices are active.
+    pub fn clear(&mut self) {
+        self.worklist.clear();
     }
 
     /// Searches until no level of at most `level_max()` can fall. `level_max` is called before
@@ -53,6 +65,7 @@ impl<'a> Asynchronous<'a> {
             if tasks.is_empty() {
                 break;
             }
+            self.visits.fetch_add(tasks.len() as u64, Ordering::Relaxed);
             self.engine.visit_pages(format!("round {round}"), Direction::Out, &tasks, self)?;
         }
         Ok(())
@@ -61,7 +74,7 @@ impl<'a> Asynchronous<'a> {
 
 /// The vertices that a worker still has to follow on its page, with their levels when found.
 #[derive(Default)]
-pub(super) struct Within {
+pub(crate) struct Within {
     /// Active before the visit, sorted by descending level.
     before: Vec<(u32, VertexId)>,
     /// Found during the visit, by ascending level.

@@ -45,6 +45,7 @@ use crate::estimate::{Estimate, Reads, kept};
 use crate::ranks::{NO_PARENT, Parents, default_source, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, pages};
 use crate::worklist::Worklist;
+pub(crate) use asynchronous::Asynchronous;
 use search::Search;
 pub use verify::verify;
 

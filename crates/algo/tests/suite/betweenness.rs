@@ -232,7 +232,7 @@ fn more_paths_than_a_number_can_count_are_no_hindrance() {
 }
 
 #[test]
-fn paths_of_one_distance_that_are_too_unlike_are_an_error_and_not_a_wrong_answer() {
+fn paths_of_one_distance_may_be_as_unlike_as_they_are() {
     // A path beside the diamonds, as long as their row.
     let count = 2000;
     let mut out = diamonds(count);
@@ -240,12 +240,88 @@ fn paths_of_one_distance_that_are_too_unlike_are_an_error_and_not_a_wrong_answer
     out[0].push(first);
     out.extend((1..2 * count).map(|i| vec![first + i]));
     out.push(vec![]);
-    let graph = Plain::symmetric(out).stored();
-    let refused = betweenness::run(&graph, config(Strategy::Auto, 2), &from(&[0])).unwrap_err();
-    assert!(refused.to_string().contains("shortest paths"), "{refused}");
-    let found =
-        betweenness::run(&graph, config(Strategy::Auto, 2), &from(&[3 * count / 2])).unwrap();
-    betweenness::verify(&graph, &found).unwrap();
+    for graph in [Plain::symmetric(out.clone()).stored(), Plain::of_lists(out, true).stored()] {
+        for sources in [&[0][..], &[3 * count / 2], &[0, 1, 3 * count / 2]] {
+            // Strategies of the papers go level by level as long as the counts allow.
+            for strategy in STRATEGIES {
+                let found = betweenness::run(&graph, config(strategy, 2), &from(sources)).unwrap();
+                betweenness::verify(&graph, &found).unwrap();
+            }
+        }
+    }
+}
+
+/// A grid of `rows` x `columns`; directed edges run to the right and down, every seventh back too.
+/// The first vertex of each row has a neighbour more in a list that is longer than a page.
+fn grid_with_long_lists(rows: u32, columns: u32, directed: bool) -> Plain {
+    let mut edges = Vec::new();
+    for v in 0..rows * columns {
+        let right = ((v + 1) % columns != 0).then_some(v + 1);
+        let down = (v + columns < rows * columns).then_some(v + columns);
+        for to in right.into_iter().chain(down) {
+            edges.push((v, to));
+            edges.extend((to % 7 == 0).then_some((to, v)));
+        }
+    }
+    let hub = rows * columns;
+    edges.extend((0..rows).map(|row| (row * columns, hub)));
+    edges.extend((1..=3000).map(|leaf| (hub, hub + leaf)));
+    Plain::of(hub + 3001, &edges, directed)
+}
+
+#[test]
+fn searches_by_page_and_by_level_agree_to_the_last_bit() {
+    for directed in [false, true] {
+        let plain = grid_with_long_lists(100, 60, directed);
+        let n = plain.lists.len();
+        let graph = plain.stored();
+        for sources in [&[0][..], &[3000], &[7, 3000, 5999]] {
+            let run = |strategy, threads| {
+                let config = config(strategy, threads);
+                let found = betweenness::run(&graph, config, &from(sources)).unwrap();
+                betweenness::verify(&graph, &found).unwrap();
+                bits(&sums(&found, n))
+            };
+            let by_level = run(Strategy::Block, 2);
+            (1..=3).for_each(|threads| assert!(by_level == run(Strategy::Auto, threads)));
+        }
+    }
+}
+
+#[test]
+fn many_levels_are_searched_with_few_visits_of_each_page() {
+    let (rows, columns) = (300, 300);
+    let n = rows * columns;
+    for directed in [false, true] {
+        let edges = |at: &dyn Fn(u32) -> u32| {
+            let right = (0..n).filter(|v| (v + 1) % columns != 0).map(|v| (v, v + 1));
+            let down = (0..n - columns).map(|v| (v, v + columns));
+            right.chain(down).map(|(v, w)| (at(v), at(w))).collect::<Vec<_>>()
+        };
+        let natural = Plain::of(n, &edges(&|v| v), directed).stored();
+        // Neighbours lie on different pages: these searches return to levels.
+        let scattered = Plain::of(n, &edges(&|v| (v * 7919) % n), directed).stored();
+        for (graph, is_natural) in [(&natural, true), (&scattered, false)] {
+            let roomy = config(Strategy::Auto, 2).explain(true);
+            let tight = roomy.clone().memory_bytes(least(graph, &roomy, &[0]));
+            let found = betweenness::run(graph, tight, &from(&[0])).unwrap();
+            let by_level =
+                betweenness::run(graph, config(Strategy::Block, 2).explain(true), &from(&[0]))
+                    .unwrap();
+            assert_eq!(bits(&sums(&found, n as usize)), bits(&sums(&by_level, n as usize)));
+            betweenness::verify(graph, &found).unwrap();
+            let visits = |found: &Betweenness| {
+                let steps = found.run.steps.iter();
+                steps.map(|step| step.pages_cached + step.pages_read).sum::<u64>()
+            };
+            let (found, by_level) = (visits(&found), visits(&by_level));
+            println!(
+                "directed {directed}, natural {is_natural}: {found} visits, {by_level} by level"
+            );
+            let most = if is_natural { by_level / 20 } else { by_level * 6 / 5 };
+            assert!(found < most);
+        }
+    }
 }
 
 #[test]

@@ -337,6 +337,14 @@ impl Adjacency {
         self.starts[page as usize]..self.starts[page as usize + 1]
     }
 
+    /// The vertex whose list starts in `page` and runs on behind it.
+    #[inline]
+    pub fn runs_on(&self, page: u64) -> Option<VertexId> {
+        let starting = self.starting_in(page);
+        let runs_on = page + 1 < self.pages() && self.continues(page + 1);
+        (runs_on && !starting.is_empty()).then(|| starting.end - 1)
+    }
+
     /// Whether `page` begins in the middle of a list.
     #[inline]
     pub fn continues(&self, page: u64) -> bool {

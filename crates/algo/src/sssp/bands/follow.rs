@@ -54,7 +54,7 @@ impl Follow<'_> {
     fn whole(&self, page: u64) -> Range<VertexId> {
         let (band, lists) = (&self.relax.band.range, self.adjacency);
         let mut starting = lists.starting_in(page);
-        if !starting.is_empty() && page + 1 < lists.pages() && lists.continues(page + 1) {
+        if lists.runs_on(page).is_some() {
             starting.end -= 1;
         }
         starting.start.max(band.start)..starting.end.min(band.end)
