@@ -281,6 +281,25 @@ fn tasks_that_do_not_ascend_are_an_error() {
 }
 
 #[test]
+fn small_visits_of_pages_nearby_read_each_page_about_once() {
+    let config = EngineConfig::with_memory(400 << 10).threads(1).depth(Some(1));
+    let engine = engine_of(config).unwrap();
+    let pages = engine.graph().adjacency(Direction::Out).unwrap().pages();
+    assert!(pages > 200, "{pages} pages do not fit");
+    let seen = AtomicU64::new(0);
+    let kernel = Each(|_: &List<'_>| {
+        seen.fetch_add(1, Ordering::Relaxed);
+    });
+    for first in 0..pages - 6 {
+        let tasks = [first, first + 6].map(|page| PageTask { page, from: 0, to: 0 });
+        engine.visit_pages("step", Direction::Out, &tasks, &kernel).unwrap();
+    }
+    let passes = engine.stats().bytes_read as f64 / (4096 * pages) as f64;
+    assert!(passes < 1.2, "{passes:.2} passes");
+    assert!(seen.into_inner() > u64::from(VERTICES));
+}
+
+#[test]
 fn a_closure_with_state_ends_a_visit() {
     for strategy in STRATEGIES {
         let asked = Arc::new(AtomicU64::new(0));

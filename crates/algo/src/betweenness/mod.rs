@@ -243,8 +243,8 @@ const LEVELS_ALONE: f64 = 2.4;
 /// The same for several searches together.
 const LEVELS_TOGETHER: f64 = 3.0;
 
-/// The same for a search by page of a lattice, most of them in gaps between pages.
-const PASSES_BY_PAGE: f64 = 20.0;
+/// The same for a search by page of a lattice, part of them in gaps between pages.
+const PASSES_BY_PAGE: f64 = 4.0;
 
 /// Computes the sums.
 ///

@@ -8,9 +8,9 @@ use cenote_pool::scan::Extent;
 use cenote_pool::{Handle, PageRef};
 use cenote_store::{Decoded, List, WeightColumn};
 
-use super::Visit;
 use super::copies::{Copies, Waiting, cost_of, groups};
 use super::dispatch::{Dispatch, Fetched, Give};
+use super::{Keeps, Visit};
 use crate::error::Result;
 use crate::explain::Counts;
 use crate::fetch::{Next, Pages, Reads, Work};
@@ -160,6 +160,9 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
     ) -> Result<()> {
         let adjacency = self.visit.adjacency;
         let mut copies = C::default();
+        if self.visit.keeps == Keeps::Last && !pages.is_verified() {
+            tasks.windows(2).for_each(|two| self.keep_gap((two[0], two[1]), pages));
+        }
         for &task in tasks {
             let physical = self.visit.physical(task.page);
             let bytes = pages.page(physical);
@@ -197,7 +200,28 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
     /// Caches a page if [`Visit::is_kept`]; `place` counts pages of lists, then pages of weights.
     fn keep(&self, physical: u64, place: u64, bytes: &[u8]) {
         if let Some(handle) = self.resident.filter(|_| self.visit.is_kept(place)) {
-            handle.insert_if_free(physical, bytes);
+            match self.visit.keeps {
+                Keeps::Last => handle.insert_in_place(physical, bytes),
+                _ => handle.insert_if_free(physical, bytes),
+            };
+        }
+    }
+
+    /// Caches the pages of lists in a gap between two that arrived in one extent. Damage in one of
+    /// them is told when the page is visited.
+    fn keep_gap(&self, between: (PageTask, PageTask), pages: &Pages<'_>) {
+        let Visit { adjacency, .. } = self.visit;
+        let (first, end) = (between.0.page, between.1.page);
+        let before = self.visit.physical(first);
+        for page in first + 1..end {
+            let physical = self.visit.physical(page);
+            // Elsewhere, if the lists were changed.
+            if physical == before + (page - first) && physical < self.visit.physical(end) {
+                let bytes = pages.page(physical);
+                if adjacency.verify(page, bytes).is_ok() {
+                    self.keep(physical, page, bytes);
+                }
+            }
         }
     }
 

@@ -77,9 +77,22 @@ pub(crate) struct Visit<'a> {
     source: TaskSource<'a>,
     /// The most bytes of copies that wait in one worker.
     copies_max: u64,
-    /// Whether pages that are read may stay in memory.
-    keeps: bool,
+    keeps: Keeps,
 }
+
+/// Which pages that are read stay in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeps {
+    Nothing,
+    /// Those that find an empty frame, so that later passes find a fixed part of their pages.
+    First,
+    /// Those that were read last, also in gaps between others.
+    Last,
+}
+
+/// A visit of named pages that are at most one of so many that fit in memory keeps those read last:
+/// it is one of many small steps through the graph, and the next visits pages nearby.
+const SMALL_VISIT_SHARE: usize = 2;
 
 impl Engine {
     /// Passes every list of the `active` set to the kernel and returns the workers' locals.
@@ -98,8 +111,14 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
         let source = self.pages_of_set(adjacency, active)?;
-        let visit =
-            Visit { engine: self, adjacency, column: None, source, copies_max: 0, keeps: true };
+        let visit = Visit {
+            engine: self,
+            adjacency,
+            column: None,
+            source,
+            copies_max: 0,
+            keeps: Keeps::First,
+        };
         if self.config.strategy != Strategy::Vertex {
             return visit.plain(label.into(), active, kernel);
         }
@@ -126,8 +145,14 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
         let source = self.named_pages(adjacency, tasks)?;
-        let visit =
-            Visit { engine: self, adjacency, column: None, source, copies_max: 0, keeps: true };
+        let visit = Visit {
+            engine: self,
+            adjacency,
+            column: None,
+            source,
+            copies_max: 0,
+            keeps: self.keeps_of(tasks),
+        };
         visit.plain(label.into(), ActiveSet::All, kernel)
     }
 
@@ -143,7 +168,7 @@ impl Engine {
         active: ActiveSet<'_>,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
-        self.weighted(label.into(), direction, active, kernel, true)
+        self.weighted(label.into(), direction, active, kernel, Keeps::First)
     }
 
     /// As [`Engine::visit_weighted`] of all lists, for lists that the run visits only once: with
@@ -157,7 +182,7 @@ impl Engine {
         direction: Direction,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
-        self.weighted(label.into(), direction, ActiveSet::All, kernel, false)
+        self.weighted(label.into(), direction, ActiveSet::All, kernel, Keeps::Nothing)
     }
 
     fn weighted<K: Kernel>(
@@ -166,7 +191,7 @@ impl Engine {
         direction: Direction,
         active: ActiveSet<'_>,
         kernel: &K,
-        keeps: bool,
+        keeps: Keeps,
     ) -> Result<Vec<K::Local>> {
         let (adjacency, column) = (self.adjacency(direction)?, self.column(direction)?);
         let source = self.pages_of_set(adjacency, active)?;
@@ -198,13 +223,25 @@ impl Engine {
         let copies_max = *self.copies_max.pages[direction as usize]
             .get_or_init(|| copies::bytes_max::<PageCopies>(adjacency, column));
         let all = Some(column);
-        let visit = Visit { engine: self, adjacency, column: all, source, copies_max, keeps: true };
+        let visit = Visit {
+            engine: self,
+            adjacency,
+            column: all,
+            source,
+            copies_max,
+            keeps: self.keeps_of(tasks),
+        };
         self.on_workers(visit.step(label.into()), |reads| {
             let mut pages = WeightedPages::new(adjacency, column, kernel);
             flow::run(&visit, &mut pages, reads)?;
             kernel.end(&mut pages.local);
             Ok(pages.local)
         })
+    }
+
+    fn keeps_of(&self, tasks: &[PageTask]) -> Keeps {
+        let frames = self.pages.as_ref().map_or(0, |pool| pool.config().frames);
+        if tasks.len() * SMALL_VISIT_SHARE <= frames { Keeps::Last } else { Keeps::First }
     }
 
     fn pages_of_set<'a>(
@@ -259,7 +296,7 @@ impl Visit<'_> {
     /// Full passes cache whole chunks spread evenly over the file, so that the next pass always has
     /// pages to read beside those in memory.
     fn is_kept(&self, place: u64) -> bool {
-        if !self.keeps {
+        if self.keeps == Keeps::Nothing {
             return false;
         }
         if !self.source.is_whole_pass() {

@@ -183,6 +183,21 @@ impl Handle {
         self.insert_if_current(page, bytes, self.version(page))
     }
 
+    /// As [`Handle::insert_if_free`], but in place of a clean page if no frame is empty and one can
+    /// be emptied at once: where pages that were read last are the likeliest to be read again.
+    pub fn insert_in_place(&self, page: PageId, bytes: &[u8]) -> bool {
+        let version = self.version(page);
+        if self.insert_if_current(page, bytes, version) {
+            return true;
+        }
+        if page >= self.pool.pages() || self.pool.table.find(&self.pool.frames, page).is_some() {
+            return false;
+        }
+        let mut emptied = Vec::new();
+        self.pool.evict_clean(1, &mut emptied);
+        emptied.pop().is_some_and(|frame| self.fill(frame, page, bytes, version, Entrance::Cold))
+    }
+
     /// As [`Handle::insert_if_free`], but refuses a copy if the page was changed after `version`.
     pub fn insert_if_current(&self, page: PageId, bytes: &[u8], version: PageVersion) -> bool {
         assert_eq!(bytes.len(), self.pool.config.page_bytes, "whole pages are kept");

@@ -108,6 +108,27 @@ fn repeated_passes_find_a_fixed_part_in_memory() {
 }
 
 #[test]
+fn a_copy_takes_the_place_of_a_clean_page_that_nobody_holds() {
+    let pool = Pool::new(sim(PAGES, FaultPlan::none()), config(3, Writer::Classical)).unwrap();
+    let handle = pool.handle();
+    let insert = |page| {
+        let kept = handle.insert_in_place(page, &crate::support::sealed_image(page, 0, PAGE_BYTES));
+        assert_eq!(kept, handle.resident(page).is_some());
+        kept
+    };
+    assert!((0..20).all(insert), "the last is always kept");
+    assert!(!handle.insert_in_place(19, &[0; PAGE_BYTES]), "it is in memory");
+    assert_eq!(version_of(19, &handle.resident(19).unwrap()), 0);
+    assert!(!insert(PAGES), "there is no such page");
+    bump(&handle, 30).unwrap();
+    let held: Vec<_> = [31, 32].map(|page| handle.pin(page).unwrap()).into();
+    assert!(!insert(5), "one is dirty, two are held");
+    drop(held);
+    assert!(insert(5) && insert(6));
+    assert_eq!(version_of(30, &handle.pin(30).unwrap()), 1);
+}
+
+#[test]
 fn a_pass_over_a_damaged_page_ends_with_its_name() {
     let device = sim(PAGES, FaultPlan::none());
     device.flip_bit(9 * PAGE_BYTES as u64 + 77, 0);
