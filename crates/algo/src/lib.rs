@@ -43,6 +43,7 @@ pub mod mis;
 pub mod mix;
 pub mod msf;
 mod neighbourhood;
+mod page_of;
 pub mod pagerank;
 mod parallel;
 mod plain;

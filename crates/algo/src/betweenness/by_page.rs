@@ -19,6 +19,7 @@ use cenote_engine::{
 use super::state::{Lanes, Sums, UNREACHED};
 use super::sweep::{each_target, power_of_two};
 use crate::bfs::Asynchronous;
+use crate::page_of::PageOf;
 use crate::parallel::{self, fill};
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result};
@@ -357,23 +358,13 @@ impl<'a, S: Settle> Settling<'a, S> {
         if !self.due.insert(v) {
             return;
         }
-        if !at.starting.contains(&v) {
-            let number = *self.lists.pages_of(v).start();
-            *at = PageOf { number, starting: self.lists.starting_in(number) };
-        }
-        let runs_on = at.starting.end == v + 1 && self.lists.runs_on(at.number).is_some();
+        let page = at.find(self.lists, v);
+        let runs_on = self.lists.runs_on(page) == Some(v);
         let pages = if runs_on { &self.pages_of_long } else { &self.pages };
         // Who visits the page sees that it is due.
         fence(Ordering::Release);
-        pages.insert(at.number as VertexId);
+        pages.insert(page as VertexId);
     }
-}
-
-/// The page on which the list of a vertex starts, kept for the next vertex.
-#[derive(Default)]
-struct PageOf {
-    number: u64,
-    starting: Range<VertexId>,
 }
 
 /// What a worker keeps in a round.

@@ -9,7 +9,8 @@ use cenote_engine::{
 
 use super::lists::{Arena, ListWriter, NOWHERE, Shape, Supply, Written};
 use super::order::{Order, out_lists};
-use super::parts::{PageOf, Parts};
+use super::parts::Parts;
+use crate::page_of::PageOf;
 use crate::report::{AlgoError, Result};
 
 /// Entries that are filtered at a time; a power of two.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{Adjacency, HugeVec, VertexId};
 
+use crate::page_of::PageOf;
 use crate::report::Result;
 
 /// The bit for hubs, whose lists are bit rows; each of the others is for a part of the vertices.
@@ -47,11 +48,8 @@ impl<'e> Parts<'e> {
         for (neighbour, is_hub) in neighbours {
             parts |= 1 << if is_hub { HUBS } else { neighbour >> self.shift };
         }
-        if !page.starting.contains(&v) {
-            let number = *self.lists.pages_of(v).start();
-            *page = PageOf { number, starting: self.lists.starting_in(number) };
-        }
-        self.groups[(page.number / GROUP) as usize].fetch_or(parts, Ordering::Relaxed);
+        let group = page.find(self.lists, v) / GROUP;
+        self.groups[group as usize].fetch_or(parts, Ordering::Relaxed);
     }
 
     /// Whether lists of the group of `page` may have neighbours among `vertices`, or, if asked
@@ -62,11 +60,4 @@ impl<'e> Parts<'e> {
         let asked = among | u64::from(hubs) << HUBS;
         self.groups[(page / GROUP) as usize].load(Ordering::Relaxed) & asked != 0
     }
-}
-
-/// The page of the vertex that a worker noted last.
-#[derive(Default)]
-pub(super) struct PageOf {
-    number: u64,
-    starting: Range<VertexId>,
 }

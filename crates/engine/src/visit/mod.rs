@@ -131,7 +131,9 @@ impl Engine {
     }
 
     /// Passes each page of `tasks` to the kernel once and returns the workers' locals. The strategy
-    /// `vertex` reads as `block` does.
+    /// `vertex` reads as `block` does. With `auto` a visit of few pages leaves those in memory that
+    /// were read last, since the next is likely to be of pages nearby; others leave those that were
+    /// read first.
     ///
     /// # Errors
     /// As [`Engine::visit`]; [`EngineError::Tasks`] if the pages do not ascend or are beyond the
