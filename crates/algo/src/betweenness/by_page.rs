@@ -331,6 +331,10 @@ impl<'a, S: Settle> Settling<'a, S> {
     /// Settles the vertex of a list, if possible.
     fn try_now(&self, list: &List<'_>, local: &mut Local) {
         let (v, search) = (list.vertex, self.settle.search());
+        // It is due again if it saw that one that it needs was settled before it was told.
+        if self.settle.is_settled(v) && !self.settle.is_first(v) {
+            return;
+        }
         let targets = search.ranks.sorted(list.targets, &mut local.sorted);
         if !self.settle.settle(v, targets) {
             return;
@@ -406,10 +410,8 @@ impl<S: Settle> Kernel for Settling<'_, S> {
         }
         before.make_contiguous().sort_unstable();
         while let Some(v) = local.next(|v| self.settle.turn(v)) {
-            if !self.settle.is_settled(v) || self.settle.is_first(v) {
-                let list = page.list_of(v).expect("its list lies in this page");
-                self.try_now(&list, local);
-            }
+            let list = page.list_of(v).expect("its list lies in this page");
+            self.try_now(&list, local);
         }
     }
 }

@@ -298,6 +298,10 @@ fn pages_max(engine: &Engine, lanes: usize) -> f64 {
     passes * lanes as f64 * pages(graph, Direction::Out) as f64
 }
 
+/// A search that ends within so many levels is not deep: on a random graph with few edges a vertex
+/// levels are as fast as anything.
+const LEVELS_MIN: u32 = 64;
+
 /// What a search by page reads forward, about, in passes over the graph.
 const PASSES_ALONE: f64 = 4.0;
 
@@ -416,7 +420,7 @@ impl<'e> Batches<'e> {
             pages_seen +=
                 self.engine.active_pages(Direction::Out, &ActiveSet::In(&self.frontier)) as f64;
             self.levels.note(level, self.frontier.list());
-            if pages_seen > self.pages_max {
+            if level > LEVELS_MIN && pages_seen > self.pages_max {
                 return Ok(ByLevel::TooDeep);
             }
             if !self.forward(level)? {

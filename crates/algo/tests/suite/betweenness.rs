@@ -288,6 +288,62 @@ fn searches_by_page_and_by_level_agree_to_the_last_bit() {
     }
 }
 
+/// A path whose vertices also have edges to others nearby, with loops and repeated edges.
+fn tangled_path(n: u32, directed: bool) -> Plain {
+    let list = |v: u32| {
+        let (ahead, back) = (v * 7919 % 6, v * 104_729 % 4);
+        let mut list: Vec<u32> = [v + 1, v + ahead, v + ahead, v.saturating_sub(back)].into();
+        list.retain(|&w| w < n);
+        list.sort_unstable();
+        list
+    };
+    let lists = (0..n).map(list).collect();
+    if directed { Plain::of_lists(lists, true) } else { Plain::symmetric(lists) }
+}
+
+#[test]
+fn tangled_paths_have_the_same_sums_by_page() {
+    for directed in [false, true] {
+        let plain = tangled_path(8000, directed);
+        let n = plain.lists.len();
+        let graph = plain.stored();
+        let run = |strategy, threads| {
+            let config = config(strategy, threads).explain(true);
+            let found = betweenness::run(&graph, config, &from(&[0, 1, 4000])).unwrap();
+            betweenness::verify(&graph, &found).unwrap();
+            let by_page = found.run.steps.iter().any(|step| step.label.starts_with("paths"));
+            assert_eq!(by_page, strategy == Strategy::Auto, "{:?}", found.run.steps.last());
+            bits(&sums(&found, n))
+        };
+        let by_level = run(Strategy::Block, 2);
+        (1..=3).for_each(|threads| assert!(by_level == run(Strategy::Auto, threads)));
+    }
+}
+
+/// The list of vertex 0 spans pages, and its neighbours become known one round after the other:
+/// behind some of them are others, and behind some of these still others, on pages of their own.
+#[test]
+fn a_long_list_whose_neighbours_are_known_in_turn_counts_once() {
+    let (wide, path) = (3000, 4000);
+    for directed in [false, true] {
+        let first = (1..=wide).map(|v| (0, v));
+        let second = (1..=wide).filter(|v| v % 2 == 0).map(|v| (v, wide + v));
+        let third = (1..=wide).filter(|v| v % 4 == 0).map(|v| (wide + v, 2 * wide + v));
+        // The way from the source makes the search deep.
+        let on_path = |i| if i == path { 0 } else { 3 * wide + 1 + i };
+        let before = (0..path).map(|i| (on_path(i), on_path(i + 1)));
+        let edges: Vec<_> = first.chain(second).chain(third).chain(before).collect();
+        let graph = Plain::of(3 * wide + 1 + path, &edges, directed).stored();
+        for threads in 1..=3 {
+            let sources = from(&[on_path(0)]);
+            let found = betweenness::run(&graph, config(Strategy::Auto, threads), &sources);
+            let found = found.unwrap();
+            assert_eq!(found.sum(0), f64::from(wide + wide / 2 + wide / 4));
+            betweenness::verify(&graph, &found).unwrap();
+        }
+    }
+}
+
 #[test]
 fn many_levels_are_searched_with_few_visits_of_each_page() {
     let (rows, columns) = (300, 300);
