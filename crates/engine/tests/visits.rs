@@ -285,7 +285,7 @@ fn small_visits_of_pages_nearby_read_each_page_about_once() {
     let config = EngineConfig::with_memory(400 << 10).threads(1).depth(Some(1));
     let engine = engine_of(config).unwrap();
     let pages = engine.graph().adjacency(Direction::Out).unwrap().pages();
-    assert!(pages > 200, "{pages} pages do not fit");
+    assert!(pages > 200, "{pages} pages would fit in memory");
     let seen = AtomicU64::new(0);
     let kernel = Each(|_: &List<'_>| {
         seen.fetch_add(1, Ordering::Relaxed);

@@ -31,7 +31,7 @@ const LARGE: f64 = power_of_two(512);
 /// Set in the word of a vertex whose dependency is known.
 const IS_SUMMED: u32 = 1 << 31;
 
-/// The state of a search; `lanes` has one.
+/// The state of a search; `lanes` has one lane.
 pub(super) struct Search<'a> {
     pub engine: &'a Engine,
     pub lanes: &'a Lanes,
@@ -44,9 +44,11 @@ pub(super) struct Search<'a> {
 
 /// Empty sets over the vertices, to use in a search.
 pub(super) struct Sets<'a> {
+    /// For vertices to try.
     pub due: &'a Bitmap,
+    /// For those of them whose lists span pages.
     pub frontier: &'a mut Frontier,
-    /// On a directed graph.
+    /// On a directed graph, for settled vertices of which those that need them do not know yet.
     pub untold: Option<&'a Bitmap>,
 }
 
@@ -106,10 +108,10 @@ trait Settle: Sync {
     /// Settles `v` with this list, if that is possible yet.
     fn settle(&self, v: VertexId, targets: &[VertexId]) -> bool;
 
-    /// Whether `other`, a neighbour in the other direction of `v`, needs it.
+    /// Whether `other`, which is in the list of `v` of the other direction, needs `v`.
     fn is_needed_by(&self, v: VertexId, other: VertexId) -> bool;
 
-    /// `v`, which is settled, is needed by a vertex.
+    /// Called where a vertex needs `v`, which is settled.
     fn note_needed(&self, _v: VertexId) {}
 }
 
@@ -191,7 +193,7 @@ impl Settle for SumDependencies<'_> {
 
     fn is_settled(&self, v: VertexId) -> bool {
         let is_summed = self.0.words[v as usize].load(Ordering::Relaxed) & IS_SUMMED != 0;
-        is_summed || !self.has_next(v) || self.0.level(v) == 0
+        is_summed || !self.has_next(v) || matches!(self.0.level(v), 0 | UNREACHED)
     }
 
     fn is_first(&self, v: VertexId) -> bool {
@@ -261,7 +263,7 @@ struct Settling<'a, S> {
     pages: Bitmap,
     /// The pages on which lists of such vertices start that run on.
     pages_of_long: Bitmap,
-    /// On a directed graph, settled vertices; those that need them are to hear it.
+    /// On a directed graph, settled vertices of which those that need them do not know yet.
     untold: Option<Worklist<'a>>,
     frontier: &'a mut Frontier,
 }
@@ -394,8 +396,7 @@ impl<S: Settle> Kernel for Settling<'_, S> {
 
     fn page(&self, local: &mut Local, page: &Page<'_>, purpose: &Purpose<'_>) {
         let number = purpose.task.page;
-        local.whole = self.lists.starting_in(number);
-        local.whole.end -= u32::from(self.lists.runs_on(number).is_some());
+        local.whole = self.lists.whole_in(number);
         self.pages.remove(number as VertexId);
         fence(Ordering::Acquire);
         let before = &mut local.before;
@@ -442,7 +443,8 @@ impl<S: Settle> Kernel for Long<'_, '_, S> {
     }
 }
 
-/// Tells the neighbours of settled vertices in the other direction.
+/// On a directed graph: makes due the vertices that need one that was settled. These are in its
+/// lists of the other direction.
 struct Tell<'a, 's, S>(&'a Settling<'s, S>);
 
 impl<S: Settle> Follow for Tell<'_, '_, S> {

@@ -223,7 +223,7 @@ pub fn estimate(
         () if lanes == 1 => (batches, LEVELS_ALONE, "where there are few levels"),
         () => (batches, LEVELS_TOGETHER, "where there are few levels"),
     };
-    // Pages kept in memory are read about once; gaps read between pages are not kept.
+    // Pages kept in memory are read about once; by level, gaps read between them are not kept.
     let kept = plan.1.cached_fraction(graph);
     let all = pages as f64 * times as f64 * passes * (1.0 - kept);
     let likely = all + 1.45 * kept * graph_pages(graph) as f64;
@@ -294,20 +294,21 @@ fn pages_max(engine: &Engine, lanes: usize) -> f64 {
         return f64::INFINITY;
     }
     let graph = engine.graph();
-    let passes = if is_lattice(graph) { 1.0 / LATTICE_PAGES_SHARE as f64 } else { PASSES_ALONE };
+    let passes = if is_lattice(graph) { 1.0 / LATTICE_PAGES_SHARE as f64 } else { DEEP_PASSES };
     passes * lanes as f64 * pages(graph, Direction::Out) as f64
 }
 
-/// A search that ends within so many levels is not deep: on a random graph with few edges a vertex
-/// levels are as fast as anything.
+/// A search that ends within so many levels is not deep: on a random graph with few edges a vertex,
+/// which has 16, a search by page takes twice as long.
 const LEVELS_MIN: u32 = 64;
 
-/// What a search by page reads forward, about, in passes over the graph.
-const PASSES_ALONE: f64 = 4.0;
+/// The passes over a graph that does not look like a lattice after which a search is deep: as many
+/// as a search by page of a grid takes in all.
+const DEEP_PASSES: f64 = 4.0;
 
-/// A search by page that visits the pages more often only to find the levels is given up: vertices
-/// that are neighbours lie on different pages, and levels share their visits better.
-const PASSES_MAX: u64 = 16;
+/// A search by page is given up if it visits the pages more often than this to find the levels.
+/// Neighbours then lie on different pages, and searches by level share visits better.
+const LEVEL_PASSES_MAX: u64 = 16;
 
 /// The state of the batches.
 struct Batches<'e> {
@@ -323,9 +324,9 @@ struct Batches<'e> {
     /// Pages of lists of vertices on each level, over all levels, above which searches by page are
     /// tried.
     pages_max: f64,
-    /// Of searches by page, which then all are; else none.
+    /// [`Search::words`] from the time on when searches go by page; empty before.
     words: HugeVec<AtomicU32>,
-    /// The same, on a directed graph.
+    /// [`Sets::untold`], likewise.
     untold: Option<Bitmap>,
     /// Levels whose path counts are smaller by [`sweep::SHRINK`] than those of the level before,
     /// and in which lanes; in ascending order.
@@ -357,7 +358,7 @@ impl<'e> Batches<'e> {
             match self.by_level(sources)? {
                 ByLevel::Done => return Ok(()),
                 ByLevel::TooDeep => {
-                    visits_max = PASSES_MAX * pages(self.engine.graph(), Direction::Out);
+                    visits_max = LEVEL_PASSES_MAX * pages(self.engine.graph(), Direction::Out);
                 }
                 ByLevel::TooUnlike => {}
             }
@@ -392,7 +393,7 @@ impl<'e> Batches<'e> {
     }
 
     /// Searches by page, one source after the other; false if finding the levels of the first takes
-    /// more visits than that.
+    /// more than `visits_max` visits of pages. Then nothing is added to the sums.
     fn by_page(&mut self, sources: &[VertexId], visits_max: u64) -> Result<bool> {
         let Self { engine, lanes, words, untold, ranks, sums, frontier, next, .. } = self;
         let search = Search { engine, lanes, words, ranks, sums };

@@ -46,12 +46,9 @@ impl Lanes {
         self.count = count;
     }
 
-    /// Starts a search in each lane; other vertices are unreached, with a value of 0.
+    /// Starts a search in each lane.
     pub fn start(&self, sources: &[VertexId]) {
         fill(self.levels(), UNREACHED);
-        parallel::for_each_of(&self.values[..self.levels().len()], |_, value| {
-            value.store(0, Ordering::Relaxed);
-        });
         for (lane, &source) in sources.iter().enumerate() {
             let at = self.at(source) + lane;
             self.set_level(at, 0);

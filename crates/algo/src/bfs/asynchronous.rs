@@ -27,6 +27,7 @@ pub(crate) struct Asynchronous<'a> {
     worklist: Worklist<'a>,
     /// Levels above this do not matter any more. It only falls.
     level_max: AtomicU32,
+    /// Visits of pages so far.
     visits: AtomicU64,
 }
 

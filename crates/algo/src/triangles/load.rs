@@ -31,9 +31,8 @@ pub(crate) struct Loader<'e> {
 
 /// The lists that a sweep needs.
 pub(crate) enum Needed<'a> {
-    /// All of them. In the first sweep `parts` gets where they have neighbours of lower rank; those
-    /// of ranks below `hubs` are hubs.
-    All { parts: Option<&'a Parts<'a>>, hubs: u32 },
+    /// All of them. In the first sweep `parts` gets where they have neighbours of lower rank.
+    All { parts: Option<&'a Parts<'a>> },
     /// Those of groups of pages with neighbours among these vertices, or, if asked for, with hubs.
     Meeting { parts: &'a Parts<'a>, vertices: Range<VertexId>, hubs: bool },
 }
@@ -134,7 +133,7 @@ impl<'e> Loader<'e> {
             kept: self.order.kept,
             degrees: self.is_first.then_some(&*self.degrees),
             parts: match needed {
-                Needed::All { parts, hubs } if self.is_first => parts.map(|parts| (parts, *hubs)),
+                Needed::All { parts } if self.is_first => *parts,
                 _ => None,
             },
             repeats: graph.superblock().duplicates_kept || graph.superblock().self_loops_kept,
@@ -208,8 +207,8 @@ struct Sift<'a> {
     /// Vertices of this rank or a higher one are in no triangle.
     kept: u32,
     degrees: Option<&'a [AtomicU32]>,
-    /// Gets where a list has neighbours of lower rank; ranks below this number are hubs.
-    parts: Option<(&'a Parts<'a>, u32)>,
+    /// Gets where a list has neighbours of lower rank.
+    parts: Option<&'a Parts<'a>>,
     /// Whether a list may hold a vertex twice, or a self-loop.
     repeats: bool,
 }
@@ -234,12 +233,12 @@ impl Sift<'_> {
         if self.repeats {
             into.dedup();
         }
-        if let Some((parts, hubs)) = self.parts
+        if let Some(parts) = self.parts
             && !into.is_empty()
         {
             let lower = list.targets.iter().filter_map(|&target| {
                 let other = self.ranks[target as usize];
-                (other < rank).then_some((target, other < hubs))
+                (other < rank).then_some((target, other))
             });
             parts.note(page, list.vertex, lower);
         }

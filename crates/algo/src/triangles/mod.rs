@@ -324,7 +324,7 @@ impl<'e> Sweeps<'e> {
             batch: Arena::new(shape, division.batch)?,
             parts: match division.single {
                 true => None,
-                false => Some(Parts::new(out_lists(graph), n)?),
+                false => Some(Parts::new(out_lists(graph), n, division.hubs)?),
             },
             places: HugeVec::zeroed(n)?,
             counts: HugeVec::zeroed(if job.at == At::Nowhere { 0 } else { n })?,
@@ -360,7 +360,7 @@ impl<'e> Sweeps<'e> {
         fill(&self.places, NOWHERE);
         let label = format!("chunk {}", self.chunks);
         let from = pages.start;
-        let needed = Needed::All { parts: self.parts.as_ref(), hubs: self.hubs.count() };
+        let needed = Needed::All { parts: self.parts.as_ref() };
         let (chunk, places) = (&mut self.chunk, Some(&*self.places));
         let to = self.loader.fill(&label, pages, &needed, chunk, places)?;
         assert!(to > from, "an arena holds the lists of any page");
@@ -376,7 +376,7 @@ impl<'e> Sweeps<'e> {
                 let vertices = lists.starts_from(chunk.start)..lists.starts_from(chunk.end);
                 Needed::Meeting { parts, vertices, hubs: last }
             }
-            parts => Needed::All { parts: parts.as_ref(), hubs: self.hubs.count() },
+            parts => Needed::All { parts: parts.as_ref() },
         };
         let mut from = pages.start;
         while from < pages.end {

@@ -11,8 +11,7 @@ use crate::report::Result;
 /// The bit for hubs, whose lists are bit rows; each of the others is for a part of the vertices.
 const HUBS: u32 = 63;
 
-/// Pages that are told apart by nothing: neighbours in the file, whose lists point to the same
-/// parts if they point to few.
+/// Consecutive pages that share a mask.
 const GROUP: u64 = 8;
 
 /// For each group of pages of lists, the parts of the vertices in which its lists have neighbours
@@ -23,6 +22,8 @@ pub(super) struct Parts<'e> {
     groups: HugeVec<AtomicU64>,
     /// A part has `2^shift` vertices.
     shift: u32,
+    /// Vertices of a rank below this are hubs.
+    hubs: u32,
 }
 
 impl<'e> Parts<'e> {
@@ -31,22 +32,22 @@ impl<'e> Parts<'e> {
     }
 
     /// No group has neighbours anywhere.
-    pub fn new(lists: &'e Adjacency, vertices: usize) -> Result<Self> {
+    pub fn new(lists: &'e Adjacency, vertices: usize, hubs: u32) -> Result<Self> {
         let groups = HugeVec::zeroed(lists.pages().div_ceil(GROUP) as usize)?;
         let shift = (0..).find(|shift| vertices >> shift < HUBS as usize).expect("0 is reached");
-        Ok(Self { lists, groups, shift })
+        Ok(Self { lists, groups, shift, hubs })
     }
 
-    /// Notes where the neighbours of lower rank of `v` are; with each goes whether it is a hub.
+    /// Notes where the neighbours of lower rank of `v` are; with each goes its rank.
     pub fn note(
         &self,
         page: &mut PageOf,
         v: VertexId,
-        neighbours: impl Iterator<Item = (VertexId, bool)>,
+        neighbours: impl Iterator<Item = (VertexId, u32)>,
     ) {
         let mut parts = 0;
-        for (neighbour, is_hub) in neighbours {
-            parts |= 1 << if is_hub { HUBS } else { neighbour >> self.shift };
+        for (neighbour, rank) in neighbours {
+            parts |= 1 << if rank < self.hubs { HUBS } else { neighbour >> self.shift };
         }
         let group = page.find(self.lists, v) / GROUP;
         self.groups[group as usize].fetch_or(parts, Ordering::Relaxed);

@@ -201,21 +201,21 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
     fn keep(&self, physical: u64, place: u64, bytes: &[u8]) {
         if let Some(handle) = self.resident.filter(|_| self.visit.is_kept(place)) {
             match self.visit.keeps {
-                Keeps::Last => handle.insert_in_place(physical, bytes),
+                Keeps::Last => handle.insert_replacing(physical, bytes),
                 _ => handle.insert_if_free(physical, bytes),
             };
         }
     }
 
-    /// Caches the pages of lists in a gap between two that arrived in one extent. Damage in one of
-    /// them is told when the page is visited.
+    /// Caches the pages of lists in a gap between two that arrived in one extent. A damaged page is
+    /// left out: the visit that needs it reports it.
     fn keep_gap(&self, between: (PageTask, PageTask), pages: &Pages<'_>) {
         let Visit { adjacency, .. } = self.visit;
         let (first, end) = (between.0.page, between.1.page);
         let before = self.visit.physical(first);
         for page in first + 1..end {
             let physical = self.visit.physical(page);
-            // Elsewhere, if the lists were changed.
+            // After changes of the lists, consecutive pages may lie apart in the file.
             if physical == before + (page - first) && physical < self.visit.physical(end) {
                 let bytes = pages.page(physical);
                 if adjacency.verify(page, bytes).is_ok() {

@@ -90,8 +90,8 @@ enum Keeps {
     Last,
 }
 
-/// A visit of named pages that are at most one of so many that fit in memory keeps those read last:
-/// it is one of many small steps through the graph, and the next visits pages nearby.
+/// A visit of named pages is small if they fit in memory this many times. It is one of many steps
+/// through the graph, of which the next visits pages nearby, and keeps those read last.
 const SMALL_VISIT_SHARE: usize = 2;
 
 impl Engine {
@@ -111,14 +111,7 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
         let source = self.pages_of_set(adjacency, active)?;
-        let visit = Visit {
-            engine: self,
-            adjacency,
-            column: None,
-            source,
-            copies_max: 0,
-            keeps: Keeps::First,
-        };
+        let visit = Visit::of_lists(self, adjacency, source, Keeps::First);
         if self.config.strategy != Strategy::Vertex {
             return visit.plain(label.into(), active, kernel);
         }
@@ -147,14 +140,7 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
         let source = self.named_pages(adjacency, tasks)?;
-        let visit = Visit {
-            engine: self,
-            adjacency,
-            column: None,
-            source,
-            copies_max: 0,
-            keeps: self.keeps_of(tasks),
-        };
+        let visit = Visit::of_lists(self, adjacency, source, self.keeps_of(tasks));
         visit.plain(label.into(), ActiveSet::All, kernel)
     }
 
@@ -241,6 +227,7 @@ impl Engine {
         })
     }
 
+    /// What a visit of named pages keeps.
     fn keeps_of(&self, tasks: &[PageTask]) -> Keeps {
         let frames = self.pages.as_ref().map_or(0, |pool| pool.config().frames);
         if tasks.len() * SMALL_VISIT_SHARE <= frames { Keeps::Last } else { Keeps::First }
@@ -269,7 +256,17 @@ impl Engine {
     }
 }
 
-impl Visit<'_> {
+impl<'a> Visit<'a> {
+    /// A visit without weights.
+    fn of_lists(
+        engine: &'a Engine,
+        adjacency: &'a Adjacency,
+        source: TaskSource<'a>,
+        keeps: Keeps,
+    ) -> Self {
+        Self { engine, adjacency, column: None, source, copies_max: 0, keeps }
+    }
+
     /// A visit without weights, on all workers.
     fn plain<K: Kernel>(
         &self,

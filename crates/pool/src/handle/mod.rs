@@ -185,7 +185,7 @@ impl Handle {
 
     /// As [`Handle::insert_if_free`], but in place of a clean page if no frame is empty and one can
     /// be emptied at once: where pages that were read last are the likeliest to be read again.
-    pub fn insert_in_place(&self, page: PageId, bytes: &[u8]) -> bool {
+    pub fn insert_replacing(&self, page: PageId, bytes: &[u8]) -> bool {
         let version = self.version(page);
         if self.insert_if_current(page, bytes, version) {
             return true;

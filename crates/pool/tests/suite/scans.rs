@@ -112,12 +112,13 @@ fn a_copy_takes_the_place_of_a_clean_page_that_nobody_holds() {
     let pool = Pool::new(sim(PAGES, FaultPlan::none()), config(3, Writer::Classical)).unwrap();
     let handle = pool.handle();
     let insert = |page| {
-        let kept = handle.insert_in_place(page, &crate::support::sealed_image(page, 0, PAGE_BYTES));
+        let kept =
+            handle.insert_replacing(page, &crate::support::sealed_image(page, 0, PAGE_BYTES));
         assert_eq!(kept, handle.resident(page).is_some());
         kept
     };
     assert!((0..20).all(insert), "the last is always kept");
-    assert!(!handle.insert_in_place(19, &[0; PAGE_BYTES]), "it is in memory");
+    assert!(!handle.insert_replacing(19, &[0; PAGE_BYTES]), "it is in memory");
     assert_eq!(version_of(19, &handle.resident(19).unwrap()), 0);
     assert!(!insert(PAGES), "there is no such page");
     bump(&handle, 30).unwrap();

@@ -345,6 +345,13 @@ impl Adjacency {
         (runs_on && !starting.is_empty()).then(|| starting.end - 1)
     }
 
+    /// Vertices whose whole list lies in `page`.
+    #[inline]
+    pub fn whole_in(&self, page: u64) -> Range<VertexId> {
+        let starting = self.starting_in(page);
+        starting.start..starting.end - VertexId::from(self.runs_on(page).is_some())
+    }
+
     /// Whether `page` begins in the middle of a list.
     #[inline]
     pub fn continues(&self, page: u64) -> bool {

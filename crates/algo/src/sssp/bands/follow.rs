@@ -52,12 +52,8 @@ impl Follow<'_> {
 
     /// The vertices of the band whose whole lists are on a page.
     fn whole(&self, page: u64) -> Range<VertexId> {
-        let (band, lists) = (&self.relax.band.range, self.adjacency);
-        let mut starting = lists.starting_in(page);
-        if lists.runs_on(page).is_some() {
-            starting.end -= 1;
-        }
-        starting.start.max(band.start)..starting.end.min(band.end)
+        let (band, whole) = (&self.relax.band.range, self.adjacency.whole_in(page));
+        whole.start.max(band.start)..whole.end.min(band.end)
     }
 }
 
