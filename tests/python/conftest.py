@@ -4,6 +4,7 @@ import fcntl
 import itertools
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # A run that is slow today prints no lines beside its error.
 os.environ["CENOTE_PROGRESS"] = "none"
+
+
+# Started in the background of a script, the tests and the processes that they start would ignore
+# interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config):

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use cenote_engine::{
     ActiveSet, Adjacency, Assembled, Direction, Engine, EngineConfig, Graph, Kernel, List,
-    MemoryPlan, Page, PageTask, Purpose, VertexId,
+    MemoryPlan, NamedPages, Page, PageTask, Purpose, VertexId,
 };
 
 use crate::estimate::Reads;
@@ -215,7 +215,8 @@ impl<'a> Ranges<'a> {
         let tasks = tasks(self.inward, self.active, &range);
         let partner = Partner { out_lists, neighbourhood };
         let join = Join { active: self.active, range, whole: Assembled::new(&partner) };
-        Ok(self.engine.visit_pages(format!("{label}: in"), Direction::In, &tasks, &join)?)
+        let (label, pages) = (format!("{label}: in"), NamedPages::of_pass(&tasks));
+        Ok(self.engine.visit_pages(label, Direction::In, pages, &join)?)
     }
 }
 
@@ -253,7 +254,7 @@ pub(crate) fn load(
         room_words: *room_words,
         fault: Mutex::new(None),
     };
-    let parts = engine.visit_pages(label, direction, &tasks, &load)?;
+    let parts = engine.visit_pages(label, direction, NamedPages::of_pass(&tasks), &load)?;
     if let Ok(Some(fault)) = load.fault.into_inner() {
         return Err(fault);
     }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_engine::{
-    AsynchronousConfig, Bitmap, Direction, Engine, EngineConfig, Graph, Needs, PageTask, VertexId,
-    setters,
+    AsynchronousConfig, Bitmap, Direction, Engine, EngineConfig, Graph, NamedPages, Needs,
+    PageTask, VertexId, setters,
 };
 
 use crate::dfs::pseudo;
@@ -154,7 +154,7 @@ impl<'e> Side<'e> {
         };
         let search = Expand { visited: &self.visited, other, met: AtomicBool::new(false) };
         let kernel = Following { worklist: &self.worklist, search: &search };
-        engine.visit_pages(label, self.direction, pages, &kernel)?;
+        engine.visit_pages(label, self.direction, NamedPages::of_step(pages), &kernel)?;
         Ok(search.met.into_inner())
     }
 }

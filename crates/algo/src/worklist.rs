@@ -11,8 +11,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use cenote_engine::{
-    Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Kernel, Page,
-    PageTask, Purpose, Strategy, VertexId,
+    Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Kernel,
+    NamedPages, Page, PageTask, Purpose, Strategy, VertexId,
 };
 
 use crate::kind::is_lattice;
@@ -26,6 +26,10 @@ const ROUND_PAGES_MIN: usize = 64;
 
 /// Above this many pages a round does work that smaller priorities will undo: the next takes fewer.
 const ROUND_PAGES_MAX: usize = 1024;
+
+/// The most pages of a round, so that the list of them is small beside any graph. Others follow in
+/// the next round: a request of so many pages is far longer than what lies between two rounds.
+const ROUND_PAGES_LISTED: usize = 1 << 16;
 
 /// After this many consecutive small steps, many more are expected.
 const STEPS_SMALL_MIN: u32 = 8;
@@ -57,7 +61,10 @@ impl<'a> Worklist<'a> {
     /// Bytes beside a set of vertices; `u64::MAX` for more than 2^32 pages.
     pub fn bytes_for(pages: u64) -> u64 {
         match u32::try_from(pages) {
-            Ok(pages) => 8 * u64::from(pages) + Bitmap::bytes_for(pages as usize),
+            Ok(pages) => {
+                let pages = u64::from(pages);
+                8 * pages + Bitmap::bytes_for(pages as usize) + round_bytes(pages)
+            }
             Err(_) => u64::MAX,
         }
     }
@@ -129,15 +136,26 @@ impl<'a> Worklist<'a> {
         self.first.iter().map(|priority| priority.load(Ordering::Relaxed)).min().unwrap_or(IDLE)
     }
 
-    /// The pages with priorities of at most `last`.
+    /// The pages with priorities of at most `last`, as many as a round may have.
     pub fn up_to(&self, last: u64) -> Vec<PageTask> {
         let last = last.min(IDLE - 1);
-        (0..)
-            .zip(self.first.iter())
-            .filter(|(_, priority)| priority.load(Ordering::Relaxed) <= last)
-            .map(|(page, _)| PageTask { page, from: 0, to: 0 })
-            .collect()
+        let is_active = |page: &u64| self.first[*page as usize].load(Ordering::Relaxed) <= last;
+        let active = (0..self.first.len() as u64).filter(is_active);
+        round_of(active.clone().count(), active)
     }
+}
+
+/// Bytes of the list of a round's pages, of so many.
+pub(crate) fn round_bytes(pages: u64) -> u64 {
+    pages.min(ROUND_PAGES_LISTED as u64) * size_of::<PageTask>() as u64
+}
+
+/// The first of so many ascending pages, as many as a round may have.
+pub(crate) fn round_of(count: usize, pages: impl Iterator<Item = u64>) -> Vec<PageTask> {
+    let count = count.min(ROUND_PAGES_LISTED);
+    let mut tasks = Vec::with_capacity(count);
+    tasks.extend(pages.take(count).map(|page| PageTask { page, from: 0, to: 0 }));
+    tasks
 }
 
 /// How far the priorities of a round may lie apart: it follows the number of pages.
@@ -225,7 +243,8 @@ pub(crate) fn follow(
         if tasks.is_empty() {
             return Ok(());
         }
-        engine.visit_pages(label, direction, &tasks, &Following { worklist, search })?;
+        let pages = NamedPages::of_step(&tasks);
+        engine.visit_pages(label, direction, pages, &Following { worklist, search })?;
     }
 }
 

@@ -82,5 +82,5 @@ pub use lookup::Lookup;
 pub use memory_plan::{MemoryPlan, Needs};
 pub use schedule::{DriveCorrection, Schedule};
 pub use serial::{for_each_list, for_each_list_of, for_each_weighted_list};
-pub use tasks::PageTask;
+pub use tasks::{NamedPages, PageTask};
 pub use visit::{weighted_bytes_for, weighted_pages_bytes_for};

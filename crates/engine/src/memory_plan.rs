@@ -36,6 +36,9 @@ pub struct MemoryPlan {
     pub cache_bytes: u64,
     /// Pages of delta runs that are kept.
     pub run_bytes: u64,
+    /// The smallest budget that would do: without optional memory and cached pages, and with as few
+    /// pages of delta runs as possible.
+    pub needed_bytes: u64,
 }
 
 /// The memory for pages of delta runs, in bytes.
@@ -139,6 +142,7 @@ impl MemoryPlan {
             scratch_bytes,
             cache_bytes,
             run_bytes: runs.kept,
+            needed_bytes: needed,
         })
     }
 }

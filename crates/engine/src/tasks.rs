@@ -38,6 +38,29 @@ impl PageTask {
     }
 }
 
+/// The pages that a visit is to read, ascending, and what kind of visit it is: that decides which
+/// of them stay in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedPages<'a> {
+    pub(crate) tasks: &'a [PageTask],
+    pub(crate) is_step: bool,
+}
+
+impl<'a> NamedPages<'a> {
+    /// Those of a pass through the file, or of a part of one: the pages stay that find an empty
+    /// frame, so that further passes find a fixed part of theirs in memory.
+    pub fn of_pass(tasks: &'a [PageTask]) -> Self {
+        Self { tasks, is_step: false }
+    }
+
+    /// Those of one of many small steps through the graph, of which the next needs pages nearby:
+    /// if they are few beside the frames, the pages that were read last stay, also those in gaps
+    /// between others.
+    pub fn of_step(tasks: &'a [PageTask]) -> Self {
+        Self { tasks, is_step: true }
+    }
+}
+
 /// The page tasks of one visit, shared by the workers.
 pub(crate) struct TaskSource<'a> {
     adjacency: &'a Adjacency,

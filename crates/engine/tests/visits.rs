@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use cenote_engine::{
     ActiveSet, Assembled, AsynchronousConfig, Bitmap, Cancel, Direction, Engine, EngineConfig,
-    EngineError, Frontier, Kernel, List, Messages, Needs, PageTask, Sender, Strategy, THREADS_MAX,
-    VertexId,
+    EngineError, Frontier, Kernel, List, Messages, NamedPages, Needs, PageTask, Sender, Strategy,
+    THREADS_MAX, VertexId,
 };
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
@@ -100,7 +100,14 @@ fn visits_from_within_a_kernel_are_refused_and_the_visit_goes_on() {
             let outcomes = [
                 entries(&engine).err(),
                 engine.lookup(Direction::Out).err(),
-                engine.visit_pages("pages", Direction::Out, &[], &Each(|_: &List<'_>| ())).err(),
+                engine
+                    .visit_pages(
+                        "pages",
+                        Direction::Out,
+                        NamedPages::of_pass(&[]),
+                        &Each(|_: &List<'_>| ()),
+                    )
+                    .err(),
                 engine
                     .visit_asynchronously(
                         "asynchronous",
@@ -275,9 +282,32 @@ fn tasks_that_do_not_ascend_are_an_error() {
     let pages = engine.graph().adjacency(Direction::Out).unwrap().pages();
     for wrong in [vec![3, 2], vec![5, 5], vec![0, pages]] {
         let tasks: Vec<_> = wrong.iter().map(|&page| PageTask { page, from: 0, to: 0 }).collect();
-        let refused = engine.visit_pages("wrong", Direction::Out, &tasks, &kernel).err();
+        let refused =
+            engine.visit_pages("wrong", Direction::Out, NamedPages::of_pass(&tasks), &kernel).err();
         assert!(matches!(refused, Some(EngineError::Tasks { .. })), "{wrong:?}: {refused:?}");
     }
+}
+
+#[test]
+fn passes_in_parts_find_what_fits_in_memory() {
+    let config = EngineConfig::with_memory(400 << 10).threads(1).depth(Some(1));
+    let engine = engine_of(config).unwrap();
+    let pages = engine.graph().adjacency(Direction::Out).unwrap().pages();
+    let tasks: Vec<_> = (0..pages).map(|page| PageTask { page, from: 0, to: 0 }).collect();
+    let kernel = Each(|_: &List<'_>| ());
+    let pass = || {
+        let before = engine.stats().bytes_read;
+        for part in tasks.chunks(8) {
+            let part = NamedPages::of_pass(part);
+            engine.visit_pages("part", Direction::Out, part, &kernel).unwrap();
+        }
+        (engine.stats().bytes_read - before) / 4096
+    };
+    let (first, second) = (pass(), pass());
+    assert_eq!(first, pages);
+    let found = pages - second;
+    assert!(found > 40, "the second pass read {second} of {pages} pages");
+    assert_eq!(pass(), second);
 }
 
 #[test]
@@ -292,7 +322,7 @@ fn small_visits_of_pages_nearby_read_each_page_about_once() {
     });
     for first in 0..pages - 6 {
         let tasks = [first, first + 6].map(|page| PageTask { page, from: 0, to: 0 });
-        engine.visit_pages("step", Direction::Out, &tasks, &kernel).unwrap();
+        engine.visit_pages("step", Direction::Out, NamedPages::of_step(&tasks), &kernel).unwrap();
     }
     let passes = engine.stats().bytes_read as f64 / (4096 * pages) as f64;
     assert!(passes < 1.2, "{passes:.2} passes");

@@ -377,6 +377,23 @@ impl Pool {
         emptied
     }
 
+    /// Evicts the policy's victim, or, where that is dirty, the next clean page. Clock Sweep's hand
+    /// goes on behind it, also past pages that are held: else each insertion would evict the one
+    /// before.
+    pub(crate) fn evict_next_clean(&self) -> Option<FrameId> {
+        let mut order = self.order.lock();
+        let victim = order.policy.victim(&self.frames)?;
+        let emptied = self.evict(&mut order, victim);
+        self.counters.evicted_clean.add(u64::from(emptied.is_some()));
+        drop(order);
+        if emptied.is_some() {
+            return emptied;
+        }
+        let mut next = Vec::with_capacity(1);
+        self.evict_clean(1, &mut next);
+        next.pop()
+    }
+
     /// Evicts up to `n` clean pages, the next of the order.
     pub(crate) fn evict_clean(&self, n: usize, emptied: &mut Vec<FrameId>) {
         let mut order = self.order.lock();

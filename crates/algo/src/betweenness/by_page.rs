@@ -12,8 +12,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use cenote_engine::{
-    ActiveSet, Adjacency, Assembled, Bitmap, Direction, Engine, Frontier, Kernel, List, Page,
-    PageTask, Purpose, VertexId,
+    ActiveSet, Adjacency, Assembled, Bitmap, Direction, Engine, Frontier, Kernel, List, NamedPages,
+    Page, Purpose, VertexId,
 };
 
 use super::state::{Lanes, Sums, UNREACHED};
@@ -23,7 +23,7 @@ use crate::page_of::PageOf;
 use crate::parallel::{self, fill};
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result};
-use crate::worklist::{Follow, Worklist, follow};
+use crate::worklist::{Follow, Worklist, follow, round_bytes, round_of};
 
 /// Path counts above this are divided by it, and their exponents rise by one.
 const LARGE: f64 = power_of_two(512);
@@ -57,7 +57,9 @@ impl Search<'_> {
     pub fn bytes_for(pages_out: u64, pages_in: u64) -> u64 {
         let settling = |settled: u64, told: u64| {
             let untold = if pages_in == 0 { 0 } else { Worklist::bytes_for(told) };
-            untold.saturating_add(2 * Bitmap::bytes_for(settled as usize))
+            untold
+                .saturating_add(2 * Bitmap::bytes_for(settled as usize))
+                .saturating_add(round_bytes(settled))
         };
         let both = settling(pages_out, pages_in).max(settling(pages_in, pages_out));
         both.max(Worklist::bytes_for(pages_out))
@@ -292,13 +294,13 @@ impl<'a, S: Settle> Settling<'a, S> {
             range.filter(|&v| self.settle.is_first(v)).for_each(|v| self.try_later(v, &mut at));
         });
         for round in 1.. {
-            let page = |page| PageTask { page: u64::from(page), from: 0, to: 0 };
-            let pages: Vec<PageTask> = self.pages.iter().map(page).collect();
+            let pages = round_of(self.pages.count() as usize, self.pages.iter().map(u64::from));
             if pages.is_empty() && self.pages_of_long.count() == 0 {
                 break;
             }
             let label = format!("{what}, round {round}");
-            self.engine.visit_pages(label, self.direction, &pages, &self)?;
+            let pages = NamedPages::of_step(&pages);
+            self.engine.visit_pages(label, self.direction, pages, &self)?;
             self.try_long(&format!("{what}, long lists, round {round}"))?;
             if let Some(untold) = &self.untold {
                 let label = format!("{what}, told in round {round}");

@@ -12,7 +12,9 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use cenote_engine::{ActiveSet, Bitmap, Direction, Engine, Kernel, List, Page, Purpose, VertexId};
+use cenote_engine::{
+    ActiveSet, Bitmap, Direction, Engine, Kernel, List, NamedPages, Page, Purpose, VertexId,
+};
 
 use super::UNREACHED;
 use crate::ranks::Parents;
@@ -67,7 +69,8 @@ impl<'a> Asynchronous<'a> {
                 break;
             }
             self.visits.fetch_add(tasks.len() as u64, Ordering::Relaxed);
-            self.engine.visit_pages(format!("round {round}"), Direction::Out, &tasks, self)?;
+            let (label, pages) = (format!("round {round}"), NamedPages::of_step(&tasks));
+            self.engine.visit_pages(label, Direction::Out, pages, self)?;
         }
         Ok(())
     }

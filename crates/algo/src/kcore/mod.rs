@@ -248,16 +248,23 @@ impl Search<'_> {
         if self.fits(all) {
             return self.load();
         }
-        if all.entries <= SPARSE_ENTRIES * all.lists && self.trees()?.is_none() {
-            return Ok(());
+        let is_sparse = all.entries <= SPARSE_ENTRIES * all.lists;
+        let takes_inner = takes_inner_cores(self.engine.graph(), self.room_bytes);
+        let mut remaining = None;
+        if is_sparse || !takes_inner {
+            remaining = self.trees()?;
+            if remaining.is_none() {
+                return Ok(());
+            }
         }
-        if takes_inner_cores(self.engine.graph(), self.room_bytes) && self.inner()? {
-            return Ok(());
+        if takes_inner {
+            if self.inner()? {
+                return Ok(());
+            }
+            // Those whose core numbers were found are left out too.
+            remaining = self.trees()?;
         }
-        match self.trees()? {
-            Some(remaining) => self.outer(remaining),
-            None => Ok(()),
-        }
+        remaining.map_or(Ok(()), |remaining| self.outer(remaining))
     }
 
     /// Removes trees; returns what remains if it does not fit in memory.

@@ -15,7 +15,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Direction, Engine, Graph, Kernel, List, Page, Purpose, VertexId,
+    ActiveSet, Bitmap, Direction, Engine, Graph, Kernel, List, NamedPages, Page, Purpose, VertexId,
 };
 
 use super::bounds::{Bounds, TRIVIAL};
@@ -208,7 +208,8 @@ impl<'a> Outer<'a> {
             if !tasks.is_empty() {
                 let kernel = Shell { outer: self, which };
                 let label = format!("shell {}", self.level);
-                self.engine.visit_pages(label, *direction, &tasks, &kernel)?;
+                let pages = NamedPages::of_step(&tasks);
+                self.engine.visit_pages(label, *direction, pages, &kernel)?;
             }
         }
         Ok(any)

@@ -8,7 +8,9 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_engine::{Bitmap, Direction, Engine, Kernel, Page, PageTask, Purpose, VertexId};
+use cenote_engine::{
+    Bitmap, Direction, Engine, Kernel, NamedPages, Page, PageTask, Purpose, VertexId,
+};
 
 use super::length::Lengths;
 use super::relax::for_each_path;
@@ -60,11 +62,11 @@ impl<'a> Asynchronous<'a> {
                 return Ok(rounds);
             }
             rounds += 1;
-            let label = format!("round {rounds}");
+            let (label, pages) = (format!("round {rounds}"), NamedPages::of_step(&tasks));
             if self.engine.graph().is_weighted() {
-                self.engine.visit_weighted_pages(label, Direction::Out, &tasks, self)?;
+                self.engine.visit_weighted_pages(label, Direction::Out, pages, self)?;
             } else {
-                self.engine.visit_pages(label, Direction::Out, &tasks, self)?;
+                self.engine.visit_pages(label, Direction::Out, pages, self)?;
             }
         }
     }

@@ -9,7 +9,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cenote_engine::{ActiveSet, Direction, Engine, Frontier, HugeVec, PageTask, VertexId};
+use cenote_engine::{
+    ActiveSet, Direction, Engine, Frontier, HugeVec, NamedPages, PageTask, VertexId,
+};
 use rayon::prelude::*;
 
 use super::by_id::ProposeById;
@@ -201,7 +203,12 @@ impl<'a, 'g> Steps<'a, 'g> {
         let contradicted = AtomicBool::new(false);
         let propose = Propose { rule, first: log.first, step, trial, walkers, replies };
         let kernel = ProposeByWeight { weighing, propose, contradiction: &contradicted };
-        engine.visit_weighted_pages(label(step, trial), Direction::Out, &tasks, &kernel)?;
+        engine.visit_weighted_pages(
+            label(step, trial),
+            Direction::Out,
+            NamedPages::of_pass(&tasks),
+            &kernel,
+        )?;
         if contradicted.load(Ordering::Relaxed) {
             return Err(contradiction(engine.graph()));
         }

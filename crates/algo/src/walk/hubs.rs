@@ -9,7 +9,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, Kernel, Page, PageTask, Purpose, VertexId, WeightColumn,
+    Adjacency, Direction, Engine, Kernel, NamedPages, Page, PageTask, Purpose, VertexId,
+    WeightColumn,
 };
 use rustc_hash::FxHashMap;
 
@@ -150,7 +151,8 @@ impl Hubs {
             let kernel = Learn { column, scale, vertices: now, wrong: &wrong };
             let tasks = PageTask::of_lists(adjacency, now);
             let label = format!("weights of {} long lists", now.len());
-            let pieces = engine.visit_weighted_pages(label, Direction::Out, &tasks, &kernel)?;
+            let pages = NamedPages::of_pass(&tasks);
+            let pieces = engine.visit_weighted_pages(label, Direction::Out, pages, &kernel)?;
             let pieces = pieces.into_iter().flat_map(|local| local.pieces).collect();
             if wrong.load(Ordering::Relaxed) || self.keep(pieces).is_err() {
                 return Ok(Err(Contradiction));

@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, Kernel, List, Page, PageTask, Purpose, VertexId,
+    Adjacency, Direction, Engine, Kernel, List, NamedPages, Page, PageTask, Purpose, VertexId,
 };
 
 use super::log::{Log, Tally};
@@ -433,6 +433,7 @@ impl<P: Past> Sweeps<'_, '_, P> {
     /// Moves the walks of a window.
     fn visit(&mut self, label: String) -> Result<Vec<Outbox<P>>> {
         let Self { engine, mover, walkers, tasks, .. } = self;
+        let pages = NamedPages::of_pass(tasks);
         if let Some(weighing) = &mut *mover.weighing {
             // Sorted by vertex, so that sums are computed once per vertex.
             for same in walkers.chunk_by_mut(|a, b| a.page == b.page) {
@@ -450,10 +451,10 @@ impl<P: Past> Sweeps<'_, '_, P> {
             }
             weighing.learn(engine, long)?;
             let kernel = MoveWalks { mover, walkers };
-            return Ok(engine.visit_weighted_pages(label, Direction::Out, tasks, &kernel)?);
+            return Ok(engine.visit_weighted_pages(label, Direction::Out, pages, &kernel)?);
         }
         let kernel = MoveWalks { mover, walkers };
-        Ok(engine.visit_pages(label, Direction::Out, tasks, &kernel)?)
+        Ok(engine.visit_pages(label, Direction::Out, pages, &kernel)?)
     }
 
     /// Starts all walks.

@@ -7,8 +7,8 @@ use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::pagerank::{self, PageRankConfig};
 use cenote_algo::{AlgoError, wcc};
 use cenote_engine::{
-    ActiveSet, Assembled, Direction, Engine, EngineConfig, EngineError, Kernel, List, Needs, Page,
-    PageTask, Purpose, Strategy,
+    ActiveSet, Assembled, Direction, Engine, EngineConfig, EngineError, Kernel, List, NamedPages,
+    Needs, Page, PageTask, Purpose, Strategy,
 };
 use cenote_store::Graph;
 
@@ -184,7 +184,9 @@ fn named_pages_come_once_each_with_their_task() {
     for strategy in STRATEGIES {
         let kernel = Collect(Mutex::default());
         let engine = engine(&graph, strategy);
-        let found = engine.visit_pages("some", Direction::Out, &tasks, &kernel).unwrap();
+        let found = engine
+            .visit_pages("some", Direction::Out, NamedPages::of_pass(&tasks), &kernel)
+            .unwrap();
         let mut found = found.concat();
         found.sort_unstable_by_key(|task| task.page);
         assert_eq!(found, tasks, "{strategy}");

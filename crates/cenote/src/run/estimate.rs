@@ -46,10 +46,7 @@ impl Estimate {
             memory_bytes: estimate.used_bytes + program_bytes,
             memory_bytes_at_least: estimate.used_bytes_at_least + program_bytes,
             memory_bytes_at_most: plan.total_bytes() + program_bytes,
-            memory_bytes_min: plan.index_bytes
-                + plan.state_bytes
-                + plan.buffer_bytes
-                + plan.run_bytes,
+            memory_bytes_min: plan.needed_bytes,
             program_bytes,
             plan: estimate,
         }

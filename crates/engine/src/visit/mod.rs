@@ -25,7 +25,7 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::frontier::ActiveSet;
 use crate::kernel::Kernel;
-use crate::tasks::{PageTask, TaskSource};
+use crate::tasks::{NamedPages, PageTask, TaskSource};
 use crate::workers::Step;
 use copies::Copies;
 use dispatch::Plain;
@@ -90,9 +90,9 @@ enum Keeps {
     Last,
 }
 
-/// A visit of named pages is small if they fit in memory this many times. It is one of many steps
-/// through the graph, of which the next visits pages nearby, and keeps those read last.
-const SMALL_VISIT_SHARE: usize = 2;
+/// The pages of a step are few if they fit in memory this many times. Else those that the next step
+/// needs would be evicted before it begins.
+const SMALL_STEP_SHARE: usize = 2;
 
 impl Engine {
     /// Passes every list of the `active` set to the kernel and returns the workers' locals.
@@ -123,10 +123,8 @@ impl Engine {
         })
     }
 
-    /// Passes each page of `tasks` to the kernel once and returns the workers' locals. The strategy
-    /// `vertex` reads as `block` does. With `auto` a visit of few pages leaves those in memory that
-    /// were read last, since the next is likely to be of pages nearby; others leave those that were
-    /// read first.
+    /// Passes each of these pages to the kernel once and returns the workers' locals. The strategy
+    /// `vertex` reads as `block` does; with `auto`, [`NamedPages`] says what stays in memory.
     ///
     /// # Errors
     /// As [`Engine::visit`]; [`EngineError::Tasks`] if the pages do not ascend or are beyond the
@@ -135,12 +133,12 @@ impl Engine {
         &self,
         label: impl Into<String>,
         direction: Direction,
-        tasks: &[PageTask],
+        pages: NamedPages<'_>,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
-        let source = self.named_pages(adjacency, tasks)?;
-        let visit = Visit::of_lists(self, adjacency, source, self.keeps_of(tasks));
+        let source = self.named_pages(adjacency, pages.tasks)?;
+        let visit = Visit::of_lists(self, adjacency, source, self.keeps_of(pages));
         visit.plain(label.into(), ActiveSet::All, kernel)
     }
 
@@ -203,11 +201,11 @@ impl Engine {
         &self,
         label: impl Into<String>,
         direction: Direction,
-        tasks: &[PageTask],
+        pages: NamedPages<'_>,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
         let (adjacency, column) = (self.adjacency(direction)?, self.column(direction)?);
-        let source = self.named_pages(adjacency, tasks)?;
+        let source = self.named_pages(adjacency, pages.tasks)?;
         let copies_max = *self.copies_max.pages[direction as usize]
             .get_or_init(|| copies::bytes_max::<PageCopies>(adjacency, column));
         let all = Some(column);
@@ -217,7 +215,7 @@ impl Engine {
             column: all,
             source,
             copies_max,
-            keeps: self.keeps_of(tasks),
+            keeps: self.keeps_of(pages),
         };
         self.on_workers(visit.step(label.into()), |reads| {
             let mut pages = WeightedPages::new(adjacency, column, kernel);
@@ -228,9 +226,10 @@ impl Engine {
     }
 
     /// What a visit of named pages keeps.
-    fn keeps_of(&self, tasks: &[PageTask]) -> Keeps {
+    fn keeps_of(&self, pages: NamedPages<'_>) -> Keeps {
         let frames = self.pages.as_ref().map_or(0, |pool| pool.config().frames);
-        if tasks.len() * SMALL_VISIT_SHARE <= frames { Keeps::Last } else { Keeps::First }
+        let is_small = pages.tasks.len() * SMALL_STEP_SHARE <= frames;
+        if pages.is_step && is_small { Keeps::Last } else { Keeps::First }
     }
 
     fn pages_of_set<'a>(

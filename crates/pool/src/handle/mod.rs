@@ -193,9 +193,8 @@ impl Handle {
         if page >= self.pool.pages() || self.pool.table.find(&self.pool.frames, page).is_some() {
             return false;
         }
-        let mut emptied = Vec::new();
-        self.pool.evict_clean(1, &mut emptied);
-        emptied.pop().is_some_and(|frame| self.fill(frame, page, bytes, version, Entrance::Cold))
+        let emptied = self.pool.evict_next_clean();
+        emptied.is_some_and(|frame| self.fill(frame, page, bytes, version, Entrance::Cold))
     }
 
     /// As [`Handle::insert_if_free`], but refuses a copy if the page was changed after `version`.

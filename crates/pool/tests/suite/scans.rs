@@ -10,6 +10,7 @@ use crate::support::{PAGE_BYTES, bump, config, sim, version_of};
 use cenote_device::backend::sim::{Effect, FaultPlan, When};
 use cenote_device::plan::Planner;
 use cenote_device::profile::Profile;
+use cenote_pool::policy::PolicyKind;
 use cenote_pool::scan::{Extent, Scan};
 use cenote_pool::{Pool, PoolError, Writer, scan};
 
@@ -127,6 +128,24 @@ fn a_copy_takes_the_place_of_a_clean_page_that_nobody_holds() {
     drop(held);
     assert!(insert(5) && insert(6));
     assert_eq!(version_of(30, &handle.pin(30).unwrap()), 1);
+}
+
+#[test]
+fn copies_take_the_places_of_the_oldest_while_a_page_is_held() {
+    for page in 0..4 {
+        let config = config(4, Writer::Classical).policy(PolicyKind::Clock);
+        let pool = Pool::new(sim(PAGES, FaultPlan::none()), config).unwrap();
+        let handle = pool.handle();
+        let insert = |page| {
+            handle.insert_replacing(page, &crate::support::sealed_image(page, 0, PAGE_BYTES))
+        };
+        assert!((0..4).all(insert));
+        let held = handle.resident(page).unwrap();
+        assert!((10..13).all(insert));
+        let there: Vec<_> = (0..20).filter(|page| handle.resident(*page).is_some()).collect();
+        assert_eq!(there, [page, 10, 11, 12]);
+        drop(held);
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub enum EntryOrder {
     Any,
 }
 
-pub(super) const BEYOND: &str = "a change of a list beyond all vertices";
+pub(super) const BEYOND: &str = "a change of a list that the page cannot have";
 
 /// A change of a list of a page: a number that ascends by the owner of the list, counted from the
 /// first vertex of the page, and then by the entry.

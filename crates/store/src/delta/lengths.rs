@@ -70,7 +70,7 @@ impl<'d> Lengths<'d> {
             }
             *next += 1;
             let first = first_of(page);
-            let lists = delta.vertices.saturating_sub(first);
+            let lists = delta.lists_max(page, first);
             nets.clear();
             // An entry that is added by one and deleted by another adds up to nothing.
             runs.of_page(*from, page, cursors, &mut |group| {

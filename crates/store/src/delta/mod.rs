@@ -88,6 +88,9 @@ impl PlacedEdit {
 /// Most entries of a page with its changes: the starts of its lists are 16-bit numbers.
 pub(crate) const PAGE_ENTRIES_MAX: usize = u16::MAX as usize;
 
+/// Most lists of a page on the device: its header counts them in 16 bits.
+const PAGE_LISTS_MAX: VertexId = u16::MAX as VertexId;
+
 /// Where the lists of a direction lie, by their page index.
 pub(crate) struct ListPages<'i> {
     pub vertices: VertexId,
@@ -302,7 +305,7 @@ impl ListDelta {
         (edits, spans): (&[PlacedEdit], &[Span]),
         room: &'d mut DeltaRoom,
     ) -> Result<Option<PageDelta<'d>>> {
-        let new = if page == self.last_page { self.vertices - self.base } else { 0 };
+        let new = self.new_lists(page);
         room.clear();
         if let Some(runs) = &self.runs {
             // Owners lie in a page from its first vertex on.
@@ -320,12 +323,23 @@ impl ListDelta {
             room.add(edits.map(of_page), spans);
         }
         if let Some(RunsFrom { runs, .. }) = &self.runs {
-            let lists = self.vertices.saturating_sub(first);
+            let lists = self.lists_max(page, first);
             room.finish(self.vertices, lists, order).map_err(|fault| runs.fault(page, fault))?;
         }
         let DeltaRoom { edits, spans, .. } = room;
         let is_changed = !edits.is_empty() || !spans.is_empty() || new > 0;
         Ok(is_changed.then_some(PageDelta { edits, spans, first, new }))
+    }
+
+    /// Lists that follow those of a page on the device.
+    fn new_lists(&self, page: u64) -> VertexId {
+        if page == self.last_page { self.vertices - self.base } else { 0 }
+    }
+
+    /// Lists that a page may have at most, which begins with that of `first`.
+    fn lists_max(&self, page: u64, first: VertexId) -> VertexId {
+        let of_page = PAGE_LISTS_MAX.saturating_add(self.new_lists(page));
+        self.vertices.saturating_sub(first).min(of_page)
     }
 
     /// Whether a page has changes. Puts those of several runs together only where they may cancel
@@ -563,4 +577,19 @@ fn copy_lists(page: &Page<'_>, lists: Range<usize>, merged: &mut Merged) {
         merged.copy(entries, stored.clone().map(|list| page.start(list) - from));
     }
     merged.copy(&[], std::iter::repeat_n(0, lists.len() - stored.len()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_at_most_the_lists_that_its_header_can_count_and_the_new_ones() {
+        let pages_of = |vertex: VertexId| u64::from(vertex / 1000)..=u64::from(vertex / 1000);
+        let lists = ListPages { vertices: 3_000_000, pages: 3000, pages_of: &pages_of };
+        let delta = ListDelta::new(None, Vec::new(), 3_000_100, &lists).unwrap();
+        assert_eq!(delta.lists_max(0, 0), 65_535);
+        assert_eq!(delta.lists_max(2998, 2_998_000), 2_100);
+        assert_eq!(delta.lists_max(2999, 2_900_000), 65_635);
+    }
 }

@@ -177,7 +177,9 @@ impl Run {
     /// Changes how much is kept.
     fn keep(&self, kept_bytes: usize) {
         self.kept_bytes.store(kept_bytes, Ordering::Relaxed);
-        lock(&self.kept).make_room(0, kept_bytes);
+        let mut kept = lock(&self.kept);
+        kept.make_room(0, kept_bytes);
+        kept.spare = None;
     }
 }
 

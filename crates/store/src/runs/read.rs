@@ -115,13 +115,16 @@ impl ListRuns {
     }
 
     /// Bytes of the pages that are kept with so many for all runs, and of the chunks of so many
-    /// readers, which may be kept no longer by the runs.
+    /// readers, which may be kept no longer by the runs. A run that is not kept as a whole has the
+    /// memory of one more chunk at hand for the next one.
     pub fn bytes_with(&self, bytes: u64, readers: usize) -> u64 {
         let of_run = |(run, kept_bytes): (&Run, usize)| {
-            let kept = (run.pages.len() as usize * self.page_bytes()).min(kept_bytes);
+            let all = run.pages.len() as usize * self.page_bytes();
             let chunk = run.chunk_pages_of(kept_bytes, self.page_bytes());
             let chunk = run.pages.len().min(chunk) as usize * self.page_bytes();
-            (kept + readers * (chunk + size_of::<RunCursor>())) as u64
+            let of_readers = readers * (chunk + size_of::<RunCursor>());
+            let spare = if readers > 0 && kept_bytes < all { chunk } else { 0 };
+            (all.min(kept_bytes) + of_readers + spare) as u64
         };
         self.chunks.runs.iter().zip(self.chunks.kept_of(bytes)).map(of_run).sum()
     }

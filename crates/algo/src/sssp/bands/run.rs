@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, Messages, StateFile,
-    VertexId,
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, Messages, NamedPages,
+    StateFile, VertexId,
 };
 
 use super::super::length::{Lengths, OVERFLOW, UNREACHED};
@@ -237,10 +237,10 @@ impl<'a> Search<'a> {
             false => None,
         };
         let Some(tasks) = tasks else { return Ok(None) };
-        let (engine, out) = (self.engine, Direction::Out);
+        let (engine, out, pages) = (self.engine, Direction::Out, NamedPages::of_step(&tasks));
         let locals = match graph.is_weighted() {
-            true => engine.visit_weighted_pages("follow", out, &tasks, &follow)?,
-            false => engine.visit_pages("follow", out, &tasks, &follow)?,
+            true => engine.visit_weighted_pages("follow", out, pages, &follow)?,
+            false => engine.visit_pages("follow", out, pages, &follow)?,
         };
         self.messages.post(locals.into_iter().map(|local| local.sent))?;
         self.see_targets();

@@ -4,7 +4,9 @@ use std::iter::Peekable;
 use std::ops::Range;
 use std::slice::Iter;
 
-use cenote_engine::{ActiveSet, Adjacency, Engine, Kernel, List, Page, PageTask, Purpose};
+use cenote_engine::{
+    ActiveSet, Adjacency, Engine, Kernel, List, NamedPages, Page, PageTask, Purpose,
+};
 use cenote_store::{Direction, VertexId};
 
 /// The pages with active lists, in file order and some at a time.
@@ -91,10 +93,10 @@ pub(super) fn read(
     active: ActiveSet<'_>,
     tasks: &[PageTask],
 ) -> cenote_engine::Result<Vec<Part>> {
-    let kernel = Collect(active);
+    let (kernel, pages) = (Collect(active), NamedPages::of_pass(tasks));
     let parts = match weights {
-        false => engine.visit_pages("window", direction, tasks, &kernel)?,
-        true => engine.visit_weighted_pages("window", direction, tasks, &kernel)?,
+        false => engine.visit_pages("window", direction, pages, &kernel)?,
+        true => engine.visit_weighted_pages("window", direction, pages, &kernel)?,
     };
     let mut parts: Vec<Part> = parts.into_iter().flatten().collect();
     parts.sort_unstable_by_key(|part| part.page);

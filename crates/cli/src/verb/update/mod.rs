@@ -52,9 +52,9 @@ const LARGE_COMMIT: usize = 1 << 14;
 ///
 /// A small commit goes to the log of the graph. A log that is full, or a large commit, becomes a
 /// sorted run of changes in the file; lists are read with the runs and the log. When the runs are
-/// 4% of the lists, a thread merges them into the lists while small commits go on; in a series of
-/// large commits one does when they are 25%. At the end of the command what is more than 4% is
-/// merged, as by `cenote merge`.
+/// 4% of the lists, a thread merges them into the lists while small commits go on. In a series of
+/// large commits they may be 50%; the commit that would make them larger merges them. At the end
+/// of the command what is more than 4% is merged, as by `cenote merge`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
