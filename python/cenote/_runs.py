@@ -10,6 +10,8 @@ from ._options import PathLike, RunOptions, VertexId, VertexIds, VertexPairs, gi
 from .errors import InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from typing_extensions import Unpack
 
 
@@ -314,7 +316,7 @@ class Runs:
         iterations: int | None = None,
         tolerance: float | None = None,
         damping: float = 0.85,
-        personalize: VertexIds | None = None,
+        personalize: VertexIds | Mapping[VertexId, float] | None = None,
         personalize_file: PathLike | None = None,
         weighted: bool = False,
         variant: Literal["standard", "cave"] = "standard",
@@ -326,7 +328,8 @@ class Runs:
             iterations: the most [10, with a tolerance 1000].
             tolerance: stop when the ranks change by less, summed over all vertices.
             damping: probability to follow an edge.
-            personalize, personalize_file: ids where the surfer starts and to which it returns.
+            personalize, personalize_file: ids where the surfer starts and to which it returns;
+                with a mapping from ids to weights, in proportion to these.
             weighted: follow an edge in proportion to its weight.
             variant: the definition; `"cave"` is that of the CAVE paper.
             options: see `RunOptions`.

@@ -335,6 +335,10 @@ impl Options for PageRank {
             "tolerance" => run.tolerance(value.extract()?),
             "damping" => run.damping(value.extract()?),
             "personalize" => {
+                let run = match value.cast::<PyDict>() {
+                    Ok(weights) => run.personalize_weights(weights.values().extract::<Vec<f64>>()?),
+                    Err(_) => run,
+                };
                 given_ids(name, value)?.iter().fold(run, |run, id| run.personalize(id))
             }
             "personalize_file" => run.personalize_file(value.extract::<std::path::PathBuf>()?),

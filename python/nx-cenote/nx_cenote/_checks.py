@@ -352,9 +352,8 @@ def _pagerank(graph: Any, given: dict[str, Any]) -> str | None:
     if given["personalization"] is not None:
         if not isinstance(given["personalization"], dict):
             return "personalization is not a dict"
-        values = {value for value in given["personalization"].values() if value != 0}
-        if len(values) > 1 or not all(value > 0 for value in values):
-            return "the values of personalization differ"
+        if not all(0 <= value < float("inf") for value in given["personalization"].values()):
+            return "a value of personalization is negative or not finite"
     return None if given["weight"] is None else _weights(graph, given["weight"])
 
 

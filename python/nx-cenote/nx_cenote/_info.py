@@ -80,8 +80,8 @@ FUNCTIONS = {
     "number_strongly_connected_components": "",
     "number_weakly_connected_components": "",
     "out_degree_centrality": "",
-    "pagerank": WEIGHTS + "Without `nstart` and `dangling`; the nodes of `personalization` have "
-    "equal values.",
+    "pagerank": WEIGHTS + "Without `nstart` and `dangling`; the values of `personalization` are at "
+    "least 0.",
     "periphery": "Without `e`, `usebounds` and `weight`.",
     "radius": "Without `e`, `usebounds` and `weight`.",
     "shortest_path": "Weights with the method `dijkstra`, and not to a target of a directed graph. "

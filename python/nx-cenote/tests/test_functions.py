@@ -70,6 +70,7 @@ OWN_CALLS = {
         *[{}, {"alpha": 0.5, "tol": 1e-10}, {"max_iter": 1, "tol": 1e-12}],
         *[{"alpha": 0.0}, {"personalization": {"no such node": 1}}],
         {"personalization": dict.fromkeys([*nodes[:2], *MISSING], 3.0), "tol": 1e-10},
+        {"personalization": dict(zip(nodes, [1, 0, 7, 0.5])), "tol": 1e-10},
     ],
     "betweenness_centrality": lambda nodes, size: [
         *[{}, {"normalized": False}, {"k": size}],
@@ -372,7 +373,7 @@ def test_weights_that_no_type_holds_are_left_to_networkx(weight, reason):
     [
         ("pagerank", {"nstart": {0: 1}}),
         ("pagerank", {"dangling": {0: 1}}),
-        ("pagerank", {"personalization": {0: 1, 1: 2}}),
+        ("pagerank", {"personalization": {0: 1, 1: -2}}),
         ("pagerank", {"tol": 0}),
         ("pagerank", {"max_iter": 0}),
         ("betweenness_centrality", {"k": 0}),

@@ -82,6 +82,9 @@ pub struct PageRankConfig {
     /// Vertices where the surfer starts and goes when it follows no edge; empty: all. Duplicates
     /// count once.
     pub personalize: Vec<VertexId>,
+    /// A weight of each of them, of which its share of the surfer's starts follows; empty: equal
+    /// shares. Those of duplicates add up.
+    pub personalize_weights: Vec<f64>,
     /// Whether an edge is followed in proportion to its weight.
     pub weighted: bool,
     /// The definition.
@@ -95,6 +98,7 @@ impl Default for PageRankConfig {
             iterations: 10,
             tolerance: None,
             personalize: Vec::new(),
+            personalize_weights: Vec::new(),
             weighted: false,
             variant: Variant::Standard,
         }
@@ -107,6 +111,7 @@ impl PageRankConfig {
         iterations: u32,
         tolerance: Option<f64>,
         personalize: Vec<VertexId>,
+        personalize_weights: Vec<f64>,
         weighted: bool,
         variant: Variant,
     }
@@ -435,7 +440,12 @@ fn ranks_by_definition(
     graph.deleted().iter().for_each(|&v| restart[v as usize] = 0.0);
     if !config.personalize.is_empty() {
         restart.fill(0.0);
-        config.personalize.iter().for_each(|&v| restart[v as usize] = 1.0);
+        for (at, &v) in config.personalize.iter().enumerate() {
+            match config.personalize_weights.get(at) {
+                None => restart[v as usize] = 1.0,
+                Some(weight) => restart[v as usize] += weight,
+            }
+        }
         let count: f64 = restart.iter().sum();
         restart.iter_mut().for_each(|mass| *mass /= count);
     }

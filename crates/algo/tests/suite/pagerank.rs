@@ -75,10 +75,13 @@ fn lists(directed: bool) -> Vec<Vec<u32>> {
 /// Dense, by the words of the definition.
 fn oracle(lists: &[Vec<u32>], config: &PageRankConfig) -> Vec<f64> {
     let n = lists.len();
+    let weight = |at: usize| config.personalize_weights.get(at).copied().unwrap_or(1.0);
     let goes_to = |v: usize| match config.personalize.as_slice() {
         [] => 1.0 / n as f64,
-        some if some.contains(&(v as u32)) => 1.0 / some.len() as f64,
-        _ => 0.0,
+        some => {
+            let own = some.iter().enumerate().filter(|(_, chosen)| **chosen == v as u32);
+            own.map(|(at, _)| weight(at)).sum::<f64>() / (0..some.len()).map(weight).sum::<f64>()
+        }
     };
     let mut ranks: Vec<f64> = (0..n).map(goes_to).collect();
     for _ in 0..config.iterations {
@@ -147,6 +150,12 @@ fn personalised_ranks_go_back_to_the_chosen_vertices_with_dangling_mass_too() {
 }
 
 #[test]
+fn the_surfer_goes_back_to_vertices_in_proportion_to_their_weights() {
+    let config = PageRankConfig::default().personalize(vec![700, 3, 2_499, 8, 3]);
+    agree(&config.personalize_weights(vec![5.0, 0.25, 1e-3, 0.0, 1.5]));
+}
+
+#[test]
 fn the_papers_variant_loses_dangling_mass_and_is_n_times_as_large() {
     agree(&PageRankConfig::default().variant(Variant::Cave));
 }
@@ -189,6 +198,10 @@ fn chosen_vertices_that_make_no_sense_are_refused() {
         assert!(matches!(refused, Err(AlgoError::Parameter { .. })), "{refused:?}");
     };
     refused(PageRankConfig::default().personalize(vec![2]));
+    let two = PageRankConfig::default().personalize(vec![0, 1]);
+    for weights in [&[1.0][..], &[1.0; 3], &[0.0; 2], &[-1.0, 2.0], &[f64::NAN, 1.0], &[1e308; 2]] {
+        refused(two.clone().personalize_weights(weights.to_vec()));
+    }
     let variant = Variant::Cave;
     refused(PageRankConfig::default().personalize(vec![1]).variant(variant));
 }

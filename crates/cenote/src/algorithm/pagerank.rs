@@ -53,6 +53,13 @@ impl Run<'_, PageRank> {
         self
     }
 
+    /// A weight of each given vertex, those of files last: it starts and returns to a vertex in
+    /// proportion to its weight [default: equal ones].
+    pub fn personalize_weights(mut self, weights: impl IntoIterator<Item = f64>) -> Self {
+        self.algorithm.config.personalize_weights = weights.into_iter().collect();
+        self
+    }
+
     /// Whether an edge is followed in proportion to its weight.
     pub fn weighted(mut self, weighted: bool) -> Self {
         self.algorithm.config.weighted = weighted;
@@ -98,8 +105,10 @@ impl Algorithm for PageRank {
 
     fn config(&self, job: &Job<'_>) -> Result<PageRankConfig> {
         let mut personalize = job.vertices(&self.personalize)?;
-        personalize.sort_unstable();
-        personalize.dedup();
+        if self.config.personalize_weights.is_empty() {
+            personalize.sort_unstable();
+            personalize.dedup();
+        }
         let usual = match self.config.tolerance {
             Some(_) => TOLERANCE_ITERATIONS_MAX,
             None => self.config.iterations,

@@ -44,8 +44,8 @@ def pagerank(
 ) -> dict[Any, float]:
     starts = None
     if personalization is not None:
-        starts = [G.id_of(v) for v, value in personalization.items() if value != 0 and v in G]
-        if not starts:
+        starts = {G.id_of(v): value for v, value in personalization.items() if v in G}
+        if not any(starts.values()):
             raise ZeroDivisionError
     try:
         answer = stored_of(G).pagerank(

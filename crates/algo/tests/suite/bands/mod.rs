@@ -194,7 +194,9 @@ fn every_kind_of_ranks_comes_in_bands() {
     let stored = graphs()[0].stored();
     let kinds = [
         PageRankConfig::default().tolerance(Some(1e-3)).iterations(30),
-        PageRankConfig::default().personalize(vec![0, 17, 70_000]),
+        PageRankConfig::default()
+            .personalize(vec![0, 17, 70_000])
+            .personalize_weights(vec![3.0, 1.0, 0.5]),
         PageRankConfig::default().variant(Variant::Cave).iterations(3),
         PageRankConfig::default().damping(0.5).iterations(0),
     ];

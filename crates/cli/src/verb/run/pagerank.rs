@@ -41,6 +41,10 @@ pub struct Params {
     /// Further such vertices, one id a line
     #[arg(long, value_name = "FILE")]
     personalize_file: Option<PathBuf>,
+    /// A weight of each of these vertices, in their order: the surfer starts at and returns to a
+    /// vertex in proportion to its weight [default: equal ones]
+    #[arg(long, value_name = "W", num_args = 1.., allow_negative_numbers = true)]
+    personalize_weights: Vec<f64>,
     /// Follow an edge in proportion to its weight
     ///
     /// Repeated edges add up. A vertex whose weights are all 0 counts as one without out-edges. The
@@ -50,7 +54,7 @@ pub struct Params {
     /// `cave`: as in the CAVE paper, without division by the number of vertices and without the
     /// mass of vertices that have no out-edges
     #[arg(long, value_name = "NAME", default_value = "standard",
-          conflicts_with_all = ["personalize", "personalize_file"])]
+          conflicts_with_all = ["personalize", "personalize_file", "personalize_weights"])]
     variant: VariantArg,
 }
 
@@ -79,6 +83,7 @@ impl super::Params for Params {
         for id in &self.personalize {
             run = run.personalize(id);
         }
+        run = run.personalize_weights(self.personalize_weights.iter().copied());
         match &self.personalize_file {
             Some(path) => run.personalize_file(path),
             None => run,
