@@ -393,13 +393,19 @@ impl Store {
 
     /// The vertices of ids, which ascend, deleted ones too; `None` where the graph has no such id.
     pub fn vertices_of(&self, ids: &[IdRef<'_>]) -> Result<Vec<Option<VertexId>>> {
-        let base = {
-            let mut live = lock(&self.live);
-            self.base_ids(&mut live)?
-        };
-        let mut vertices = base.numbers_of(ids)?;
-        lock(&self.live).add_named(ids, &mut vertices);
-        Ok(vertices)
+        let mut live = lock(&self.live);
+        loop {
+            let (base, pin) = (self.base_ids(&mut live)?, self.readers.pin(self.epoch()));
+            drop(live);
+            let mut vertices = base.numbers_of(ids)?;
+            drop(pin);
+            live = lock(&self.live);
+            // A merge beside may have moved ids from the log to the commit meanwhile.
+            if Arc::ptr_eq(&base, &self.base_ids(&mut live)?) {
+                live.add_named(ids, &mut vertices);
+                return Ok(vertices);
+            }
+        }
     }
 
     /// Where the log of the newest commit lies, if there is one.

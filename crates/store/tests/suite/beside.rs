@@ -2,13 +2,14 @@
 //! batches are committed, and both are in the graph afterwards.
 
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::graphs::model::{KINDS, Kind, Model, add, changes, delete, random_batch, random_graph};
 use crate::graphs::{MemoryDevice, Random, TestGraph};
 use crate::live::{Live, assert_same};
 use cenote_store::superblock::SectionKind;
 use cenote_store::{
-    Batch, Codec, Graph, Id, LookupConfig, Store, StoreError, UpdateProgress, WriteLimits,
+    Batch, Codec, Graph, Id, IdRef, LookupConfig, Store, StoreError, UpdateProgress, WriteLimits,
 };
 
 /// Limits with which every few changes become a run.
@@ -308,4 +309,37 @@ fn a_full_device_during_a_merge_beside_commits_leaves_a_whole_graph() {
         assert_same(&graph, &live.model);
         assert!(graph.superblock().section(SectionKind::DeltaRuns).is_some());
     }
+}
+
+#[test]
+fn ids_are_found_while_a_merge_moves_them_from_the_log_to_the_commit() {
+    let live = with_hub(Codec::Raw);
+    let (store, is_done, merges) = (&live.store, AtomicBool::new(false), AtomicUsize::new(0));
+    let mut ids: Vec<u64> = (0..u64::from(HUB_VERTICES)).collect();
+    let mut unknown = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                let Some(prepared) = store.prepare_merge(&|_| false).unwrap() else { continue };
+                let is_made = prepared.finish().unwrap().is_some();
+                merges.fetch_add(is_made.into(), Ordering::Relaxed);
+            }
+        });
+        for round in 0..150u32 {
+            let new = store.vertices() as u32;
+            let to_new = (0..60).map(|i| add(i * 11, new));
+            let mut batch = changes(to_new.chain([add(new, round)]));
+            batch.new_ids.push(Id::Integer(1_000_000 + u64::from(round)));
+            store.commit(&batch).unwrap();
+            ids.push(1_000_000 + u64::from(round));
+            let ids: Vec<IdRef<'_>> = ids.iter().map(|id| IdRef::Integer(*id)).collect();
+            for _ in 0..4 {
+                let found = store.vertices_of(&ids).unwrap();
+                unknown += found.iter().filter(|vertex| vertex.is_none()).count();
+            }
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(unknown, 0);
+    assert!(merges.into_inner() > 4);
 }
