@@ -286,9 +286,8 @@ def memory_table() -> str:
         "bfs": "BFS",
         "wcc": "components",
         "pagerank": "PageRank",
-        "sssp": "shortest paths",
+        "sssp": "shortest paths, without weights",
         "kcore": "core numbers",
-        "triangles": "triangles",
         "lcc": "clustering coefficients",
         "betweenness": "betweenness, 4 sources",
     }
@@ -310,17 +309,24 @@ def memory_table() -> str:
 
 
 def stores_table() -> str:
-    """Insertions beside two key-value stores, medians of three."""
-    engines = ["cenote", "redb", "fjall"]
-    found = rows("2026-11-23-kv-runs.jsonl", bench="ingest")
-    lines = ["| | Cenote | redb | fjall |", "|---|---:|---:|---:|"]
-    for batch in sorted({row["batch"] for row in found}, reverse=True):
-        part = [row for row in found if row["batch"] == batch]
+    """Insertions beside two key-value stores: the newest rows of each size of batch."""
+    engines = ["cenote", "fjall", "redb"]
+    newest, earlier = "2026-11-26-kv-ingest-3.jsonl", "2026-11-23-kv-runs.jsonl"
+    cases = [(newest, 2_000_000), (newest, 1_700_000), (newest, 2_400_000), (earlier, 100_000)]
+    lines = ["| | Cenote | fjall | redb |", "|---|---:|---:|---:|"]
+    for file, batch in cases:
+        part = rows(file, bench="ingest", batch=batch)
         of = {name: [row for row in part if row["engine"] == name] for name in engines}
-        rates = [f"{median(of[name], 'edges_per_second'):,.0f}" for name in engines]
-        written = [f"{median(of[name], 'written_per_edge_settled'):.1f}" for name in engines]
-        lines.append(f"| {batch:,} a batch: edges a second | {' | '.join(rates)} |")
-        lines.append(f"| the same: bytes written for an edge | {' | '.join(written)} |")
+
+        def cells(key: str, form: str, of: dict[str, list[dict]] = of) -> str:
+            found = [of[name] for name in engines]
+            return " | ".join(format(median(its, key), form) if its else "" for its in found)
+
+        edges, scale = part[0]["edges"] / 1e6, part[0]["scale"]
+        label = f"kron {scale}, {edges:.3g} million edges by {batch:,}"
+        lines.append(f"| {label}: edges a second | {cells('edges_per_second', ',.0f')} |")
+        written = cells("written_per_edge_settled", ".1f")
+        lines.append(f"| the same: bytes written for an edge | {written} |")
     return "\n".join(lines)
 
 

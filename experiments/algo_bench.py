@@ -230,8 +230,8 @@ if rival == "networkit":
         "wcc": lambda: nk.components.ParallelConnectedComponents(graph, False).run(),
         "pagerank": ranks,
         "kcore": lambda: nk.centrality.CoreDecomposition(graph).run(),
-        "lcc": lambda: nk.centrality.LocalClusteringCoefficient(graph, False).run(),
-        "triangles": lambda: nk.centrality.LocalClusteringCoefficient(graph, False).run(),
+        "lcc": lambda: nk.centrality.LocalClusteringCoefficient(graph, True).run(),
+        "triangles": lambda: nk.centrality.LocalClusteringCoefficient(graph, True).run(),
         "betweenness": lambda: nk.centrality.EstimateBetweenness(
             graph, 4, normalized=False, parallel=True).run(),
         "sssp": lambda: nk.distance.Dijkstra(graph, source, storePaths=False).run(),

@@ -328,8 +328,7 @@ class Runs:
             iterations: the most [10, with a tolerance 1000].
             tolerance: stop when the ranks change by less, summed over all vertices.
             damping: probability to follow an edge.
-            personalize, personalize_file: ids where the surfer starts and to which it returns;
-                with a mapping from ids to weights, in proportion to these.
+            personalize, personalize_file: ids where the surfer starts and returns, or their weights.
             weighted: follow an edge in proportion to its weight.
             variant: the definition; `"cave"` is that of the CAVE paper.
             options: see `RunOptions`.

@@ -54,5 +54,5 @@ pub use error::{Error, Result};
 pub use graph::Graph;
 pub use import::Import;
 pub use memory::MemorySize;
-pub use output::partial;
+pub use output::{OutputFile, partial};
 pub use update::Update;

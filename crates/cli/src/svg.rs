@@ -1,8 +1,11 @@
 //! Charts as SVG: bars and lines of replays, and what the charts of all verbs share.
 
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use cenote::OutputFile;
+use cenote_import::output::occupant;
 use cenote_replay::chart::{Body, Chart};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::Ranged;
@@ -18,10 +21,12 @@ pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// The result of drawing.
 pub type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Refuses an extension other than `.svg`, before anything runs.
-pub fn check_name(path: &Path) -> Result<()> {
+/// Refuses an extension other than `.svg`, and an input as output, before anything runs.
+pub fn check_name(path: &Path, inputs: &[impl AsRef<Path>]) -> Result<()> {
     let is_svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     ensure!(is_svg, "{}: --plot writes SVG: give a name that ends in .svg", path.display());
+    let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
+    occupant(path, &inputs)?;
     Ok(())
 }
 
@@ -34,7 +39,11 @@ pub fn write(path: &Path, pixels: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Dr
         let drawn = drawn.and_then(|()| Ok(root.present()?));
         drawn.map_err(|e| anyhow!("the plot failed: {e}"))?;
     }
-    Ok(std::fs::write(path, svg)?)
+    let no_inputs: [&Path; 0] = [];
+    let mut file = OutputFile::create(path, &no_inputs)?;
+    file.write_all(svg.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    file.finish()?;
+    Ok(())
 }
 
 fn chart<'a, 'b>(area: &'a Area<'b>) -> ChartBuilder<'a, 'b, SVGBackend<'b>> {
@@ -145,8 +154,9 @@ mod tests {
 
     #[test]
     fn only_svg_names_are_taken() {
-        assert!(check_name(Path::new("a.SVG")).is_ok());
-        assert!(check_name(Path::new("a.png")).is_err());
-        assert!(check_name(Path::new("svg")).is_err());
+        let no_inputs: [&Path; 0] = [];
+        assert!(check_name(Path::new("a.SVG"), &no_inputs).is_ok());
+        assert!(check_name(Path::new("a.png"), &no_inputs).is_err());
+        assert!(check_name(Path::new("svg"), &no_inputs).is_err());
     }
 }

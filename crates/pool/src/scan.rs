@@ -2,8 +2,8 @@
 //!
 //! A pass does not predict later uses of its pages, so it leaves the policy's order unchanged:
 //! pages in memory are read there, all others are read into buffers of the pass. Pages are inserted
-//! while frames are empty ([`Handle::insert_if_free`]); repeated passes then find that fixed part in
-//! memory, while LRU or Clock would find nothing. Where the pages that were read last are the
+//! while frames are empty ([`Handle::insert_if_free`]); repeated passes then find that fixed part
+//! in memory, while LRU or Clock would find nothing. Where the pages that were read last are the
 //! likeliest to be read again, [`Handle::insert_replacing`] puts them in place of others.
 
 use std::collections::VecDeque;

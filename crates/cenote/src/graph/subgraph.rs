@@ -162,7 +162,8 @@ impl<'g> Subgraph<'g> {
         let path = path.as_ref();
         let memory = self.memory.take().transpose()?;
         let memory_bytes = budget_bytes(memory, self.graph.stored())?;
-        output::check(path, &[&self.graph.path])?;
+        let inputs = [&self.graph.path].into_iter().chain(self.keys.files());
+        output::check(path, &inputs.collect::<Vec<_>>())?;
         if path.exists() && !self.overwrite {
             return Err(Error::input(path, "it exists: choose another name, or give `overwrite`"));
         }

@@ -20,7 +20,7 @@ use crate::edge_file::{EdgeFormat, ParquetEdges};
 use crate::output::{self, count, size};
 use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
-use cenote::partial::PartialFile;
+use cenote::OutputFile;
 
 /// Generate a graph of a chosen model
 ///
@@ -213,7 +213,8 @@ fn write(source: &dyn EdgeSource, to: &To) -> Result<u64> {
     let format = EdgeFormat::of(&to.out)?;
     let threads = to.threads.count();
     let _guard = cancel::Guard::new(&to.out);
-    let mut file = PartialFile::create(&to.out)?;
+    let no_inputs: [&Path; 0] = [];
+    let mut file = OutputFile::create(&to.out, &no_inputs)?;
     let progress = Progress::new("generate", Some(source.edges()), Unit::Items);
     let failed = || format!("cannot write {}", to.out.display());
     if format == EdgeFormat::Parquet {

@@ -59,9 +59,8 @@ pub struct Args {
     /// Cut the graph into N shards, as `cenote shard` does; the graph file itself is not kept
     #[arg(long, value_name = "N", conflicts_with_all = ["tiers", "overwrite"])]
     shards: Option<u64>,
-    /// Format of the inputs, if their extensions do not give it
-    #[arg(long, value_name = "FORMAT", value_parser = named(&Format::NAMES))]
-    format: Option<Format>,
+    #[command(flatten)]
+    files: FileArgs,
     /// Edges have no direction (the default)
     #[arg(long, conflicts_with = "directed")]
     undirected: bool,
@@ -77,12 +76,6 @@ pub struct Args {
     /// Store edges from a vertex to itself
     #[arg(long)]
     keep_self_loops: bool,
-    /// Column of the source in CSV, TSV and Parquet: its name, or its number from 1
-    #[arg(long, value_name = "COLUMN")]
-    source_column: Option<String>,
-    /// Column of the target
-    #[arg(long, value_name = "COLUMN")]
-    target_column: Option<String>,
     /// Store the weights of edges, as this type; a repeated edge keeps its smallest weight
     ///
     /// Text: the third column, or `{'weight': ...}` as NetworkX writes it. CSV, TSV and Parquet:
@@ -93,9 +86,6 @@ pub struct Args {
     /// Column of the weights: its number from 1, or its name in CSV, TSV and Parquet
     #[arg(long, value_name = "COLUMN", requires = "weights")]
     weight_column: Option<String>,
-    /// Whether the first line of CSV and TSV names the columns
-    #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = named(&HEADERS))]
-    header: Header,
     /// Kind of the vertex ids
     #[arg(
         long,
@@ -322,13 +312,37 @@ impl Args {
     }
 
     fn input(&self, path: &Path) -> InputSpec {
+        self.files.input(path, self.weight_column.clone())
+    }
+}
+
+/// How files of edges are read.
+#[derive(Debug, clap::Args)]
+pub(super) struct FileArgs {
+    /// Format of the files, if their extensions do not give it
+    #[arg(long, value_name = "FORMAT", value_parser = named(&Format::NAMES))]
+    format: Option<Format>,
+    /// Column of the source in CSV, TSV and Parquet: its name, or its number from 1
+    #[arg(long, value_name = "COLUMN")]
+    source_column: Option<String>,
+    /// Column of the target
+    #[arg(long, value_name = "COLUMN")]
+    target_column: Option<String>,
+    /// Whether the first line of CSV and TSV names the columns
+    #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = named(&HEADERS))]
+    header: Header,
+}
+
+impl FileArgs {
+    /// A file, with the column of the weights.
+    pub(super) fn input(&self, path: &Path, weight_column: Option<String>) -> InputSpec {
         InputSpec {
             path: path.to_owned(),
             format: self.format,
             source_column: self.source_column.clone(),
             target_column: self.target_column.clone(),
             header: self.header,
-            weight_column: self.weight_column.clone(),
+            weight_column,
             is_vertices: false,
         }
     }

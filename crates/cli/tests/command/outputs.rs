@@ -56,6 +56,50 @@ fn a_file_of_sources_is_not_replaced_by_the_answer() {
 }
 
 #[test]
+fn a_subgraph_or_a_plot_does_not_replace_what_it_is_made_from() {
+    let bench = bench();
+    fs::write(bench.path("starts.txt"), "0\n").unwrap();
+    fs::write(bench.path("trace.svg"), "R 1\nW 2\n").unwrap();
+    for (line, input, kept) in [
+        (
+            "subgraph g.cenote --sources starts.txt --out ./starts.txt --overwrite",
+            "starts.txt",
+            "0",
+        ),
+        ("tier replay trace.svg --format text --policy all --plot trace.svg", "trace.svg", "R 1"),
+        (
+            "pool replay trace.svg --format text --device sim:p4510 --plot trace.svg",
+            "trace.svg",
+            "R",
+        ),
+    ] {
+        let message = bench.fail_quietly(line);
+        assert!(message.contains(input) && message.contains("an input too"), "{line}: {message}");
+        assert!(fs::read_to_string(bench.path(input)).unwrap().starts_with(kept), "{line}");
+    }
+}
+
+#[test]
+fn generated_edges_go_to_streams_and_replace_only_files() {
+    let bench = bench();
+    let link = bench.path("null.u32");
+    std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+    bench.succeed("generate kron --scale 4 --out null.u32");
+    assert!(link.is_symlink());
+    assert!(Path::new("/dev/null").metadata().unwrap().file_type().is_char_device());
+    bench.succeed("generate kron --scale 4 --out plain.u32");
+    let pipe = bench.path("pipe.u32");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read(pipe).unwrap()
+    });
+    bench.succeed("generate kron --scale 4 --out pipe.u32");
+    assert_eq!(reader.join().unwrap(), fs::read(bench.path("plain.u32")).unwrap());
+    assert!(pipe.symlink_metadata().unwrap().file_type().is_fifo());
+}
+
+#[test]
 fn empty_and_endless_files_of_ids_are_refused() {
     let bench = bench();
     fs::write(bench.path("empty"), "").unwrap();

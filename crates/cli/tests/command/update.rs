@@ -430,6 +430,27 @@ fn lines_are_committed_in_groups_as_they_come() {
 }
 
 #[test]
+fn columns_of_files_are_those_that_are_named() {
+    let bench = imported("a b\n", "");
+    std::fs::write(bench.path("n.csv"), "id,start,km,arrival\n3,b,1.5,c\n4,c,2,a\n").unwrap();
+    let columns = "--source-column start --target-column 4";
+    bench.succeed(&format!("update g.cenote --add n.csv {columns}"));
+    assert_eq!(exported(&bench), ["a\tb", "a\tc", "b\tc"]);
+    bench.succeed(&format!("update g.cenote --delete n.csv {columns} --header yes"));
+    assert_eq!(exported(&bench), ["a\tb"]);
+    bench.succeed(
+        "import n.csv --source-column start --target-column arrival --weights f32 \
+                   --weight-column km --out w.cenote",
+    );
+    std::fs::write(bench.path("m.csv"), "start,arrival,km,price\na,d,7,1\n").unwrap();
+    let named = "--source-column start --target-column arrival --weight-column km";
+    bench.succeed(&format!("update w.cenote --add m.csv {named}"));
+    bench.succeed("export w.cenote --out w.tsv");
+    let exported = std::fs::read_to_string(bench.path("w.tsv")).unwrap();
+    assert!(exported.contains("a\td\t7"), "{exported}");
+}
+
+#[test]
 fn before_a_wrong_line_the_commits_stay_and_the_message_counts_them() {
     let bench = imported("1 2\n", "");
     let (child, mut lines) = fed_slowly(&bench, "update g.cenote --stdin");

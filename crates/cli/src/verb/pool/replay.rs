@@ -154,7 +154,7 @@ struct IdealArgs {
 /// Runs the replay and prints the rows.
 pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
-        svg::check_name(plot)?;
+        svg::check_name(plot, &args.files())?;
     }
     let _guard = args.page.checked(&args.files())?;
     let config = args.config()?;

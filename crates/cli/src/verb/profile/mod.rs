@@ -70,7 +70,7 @@ pub struct Args {
 /// Prints the profile of the drive, which is measured and saved first.
 pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
-        svg::check_name(plot)?;
+        svg::check_name(plot, &[] as &[&Path])?;
     }
     let _guard = args.page.checked(&[&args.path])?;
     let (profile, origin) = if args.saved { found(args)? } else { measured(args)? };

@@ -95,7 +95,7 @@ struct LoadArgs {
 /// Runs the replay and prints the rows.
 pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
-        svg::check_name(plot)?;
+        svg::check_name(plot, &args.traces)?;
     }
     let _guard = args.page.checked(&args.traces)?;
     let config = args.config()?;

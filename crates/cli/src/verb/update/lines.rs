@@ -4,6 +4,7 @@
 //! next one, so that a slow writer has its lines durable soon and a fast one has large batches.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -124,6 +125,41 @@ impl Shared {
     }
 }
 
+/// Lines of standard input, of which each is a change, if it is not empty or a comment.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// Those that were followed.
+    pub read: u64,
+    /// Those up to the last one that is committed.
+    pub committed: u64,
+    /// Changes, by how many there were with each, and their lines: those of which the line before
+    /// is none. The first is the last one that is committed, if that is known.
+    starts: VecDeque<(u64, u64)>,
+}
+
+impl Lines {
+    /// A line ends with which there are so many changes.
+    pub(super) fn end(&mut self, changes: u64) {
+        self.read += 1;
+        let before = self.starts.back().map(|(first, line)| line + (changes - first));
+        if before != Some(self.read) {
+            self.starts.push_back((changes, self.read));
+        }
+    }
+
+    /// The first changes are committed.
+    pub(super) fn commit(&mut self, changes: u64) {
+        while self.starts.get(1).is_some_and(|(first, _)| *first <= changes) {
+            self.starts.pop_front();
+        }
+        if let Some((first, line)) = self.starts.front_mut().filter(|(first, _)| *first <= changes)
+        {
+            (*line, *first) = (*line + (changes - *first), changes);
+            self.committed = *line;
+        }
+    }
+}
+
 impl Commits {
     /// Follows all lines as one batch, or as few as the memory allows.
     pub(super) fn follow_lines(&mut self, mut lines: impl BufRead) -> Result<()> {
@@ -188,7 +224,7 @@ impl Commits {
         let mut words = text.split_whitespace();
         let words: [Option<&str>; 5] = std::array::from_fn(|_| words.next());
         if words[0].is_none_or(|first| first.starts_with('#')) {
-            self.lines += 1;
+            self.lines.read += 1;
             return Ok(());
         }
         if matches!(text, Cow::Owned(_)) {
@@ -219,7 +255,7 @@ impl Commits {
         let weight = weight.map(|weight| self.update.weight(weight)).transpose();
         let weight = weight.with_context(place)?;
         self.push(op, pair, weight).with_context(|| self.place())?;
-        self.lines += 1;
+        self.lines.end(self.changes + self.update.len() as u64);
         Ok(())
     }
 
@@ -230,12 +266,38 @@ impl Commits {
         let value = value.with_context(|| self.place())?;
         self.make_room([id; 2])?;
         self.update.push_value(id, value).with_context(|| self.place())?;
-        self.lines += 1;
+        self.lines.end(self.changes + self.update.len() as u64);
         Ok(())
     }
 
     /// The place of the next line.
     fn place(&self) -> String {
-        format!("standard input: line {}", self.lines + 1)
+        format!("standard input: line {}", self.lines.read + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_committed_line_is_that_of_the_last_committed_change() {
+        let mut lines = Lines::default();
+        // Three changes of files; then lines of which 3, 4 and 8 are comments.
+        let mut changes = 3;
+        for line in 1..=10 {
+            if [3, 4, 8].contains(&line) {
+                lines.read += 1;
+            } else {
+                changes += 1;
+                lines.end(changes);
+            }
+        }
+        let mut committed = |changes| {
+            lines.commit(changes);
+            lines.committed
+        };
+        let expected = [(2, 0), (3, 0), (4, 1), (5, 2), (6, 5), (6, 5), (8, 7), (9, 9), (10, 10)];
+        expected.iter().for_each(|&(changes, line)| assert_eq!(committed(changes), line));
     }
 }

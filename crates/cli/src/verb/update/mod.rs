@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use cenote::import::{Format, Input, InputSpec, Phase};
+use cenote::import::{Input, Phase};
 use cenote::memory::{self, MemorySize};
 use cenote::update::UpdateReport;
 use cenote::{Error, IdRef, Op, Update, ValueType, Weight};
@@ -18,7 +18,8 @@ use cenote_import::{Progress as ImportProgress, for_each_edge};
 use cenote_store::superblock::IdKind;
 use serde::Serialize;
 
-use super::import::{named, with_flags};
+use self::lines::Lines;
+use super::import::{FileArgs, named, with_flags};
 use crate::args::Report;
 use crate::cancel::{Cancelled, cancelled};
 use crate::graph_file::GraphArg;
@@ -75,9 +76,12 @@ pub struct Args {
     /// `- u` or `= u [value]`
     #[arg(long)]
     stdin: bool,
-    /// Format of the files, if their extensions do not give it
-    #[arg(long, value_name = "FORMAT", value_parser = named(&Format::NAMES))]
-    format: Option<Format>,
+    #[command(flatten)]
+    files: FileArgs,
+    /// Column of the weights of files with edges to add: its number from 1, or its name in CSV, TSV
+    /// and Parquet
+    #[arg(long, value_name = "COLUMN")]
+    weight_column: Option<String>,
     /// When lines of --stdin are on stable storage: `group` as they come, those of 100 ms in one
     /// commit; `sync` at the end, all in one commit if they fit the memory; `none` as group, but
     /// the system may write the last commits of lines or files later
@@ -190,7 +194,8 @@ impl Args {
     /// Makes all changes.
     fn make(&self, commits: &mut Commits, read_bytes: u64) -> Result<()> {
         for (op, files) in [(Op::Add, &self.add), (Op::Delete, &self.delete)] {
-            let spec = |path: &PathBuf| InputSpec { format: self.format, ..InputSpec::new(path) };
+            let weight_column = self.weight_column.clone().filter(|_| op == Op::Add);
+            let spec = |path: &PathBuf| self.files.input(path, weight_column.clone());
             let files: Vec<Input<'_>> = files.iter().map(spec).map(Input::File).collect();
             if !files.is_empty() {
                 commits.follow_files(op, &files, read_bytes)?;
@@ -221,17 +226,15 @@ struct Commits {
     changes: u64,
     /// Most changes of a commit, from what fitted in the one before.
     changes_max: usize,
-    /// Lines of standard input that were followed, and those that are committed.
-    lines: u64,
-    lines_committed: u64,
+    lines: Lines,
 }
 
 impl Commits {
     fn new(mut update: Update) -> Self {
         update.cancel(cancelled);
         let total = UpdateReport::default();
-        let (changes_max, lines) = (usize::MAX, 0);
-        Self { update, total, count: 0, changes: 0, changes_max, lines, lines_committed: 0 }
+        let (changes_max, lines) = (usize::MAX, Lines::default());
+        Self { update, total, count: 0, changes: 0, changes_max, lines }
     }
 
     /// Adds the edges of files, or deletes them.
@@ -283,10 +286,7 @@ impl Commits {
         // The next ones have about as many new vertices: changes that do not fit with these would
         // be looked up for nothing.
         self.changes_max = if left > 0 { committed } else { self.changes_max.saturating_mul(2) };
-        // Of lines a part may be left.
-        if self.update.is_empty() {
-            self.lines_committed = self.lines;
-        }
+        self.lines.commit(self.changes);
         self.count += 1;
         Ok(())
     }
@@ -294,10 +294,10 @@ impl Commits {
     /// An error after the commits that were made.
     fn before(&self, error: anyhow::Error) -> anyhow::Error {
         if self.count == 0 {
-            return if self.lines == 0 { error } else { error.context("after no commit") };
+            return if self.lines.read == 0 { error } else { error.context("after no commit") };
         }
         let (commits, changes) = (commits_of(self.count), count(self.changes));
-        let lines = match self.lines_committed {
+        let lines = match self.lines.committed {
             0 => String::new(),
             lines => format!(", up to line {} of standard input", count(lines)),
         };
