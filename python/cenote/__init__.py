@@ -8,7 +8,7 @@
 """
 
 from . import errors
-from ._cenote import Strings, __version__
+from ._cenote import __version__
 from ._components import components, degrees
 from ._edges import Edges, Sample
 from ._features import Features
@@ -16,6 +16,7 @@ from ._graph import Graph, open
 from ._import import import_graph
 from ._options import Progress, RunOptions
 from ._replay import pool_replay, tier_replay
+from ._report import Report
 from ._results import (
     UNREACHED,
     Betweenness,
@@ -42,6 +43,7 @@ from ._results import (
     Walks,
 )
 from ._shards import shard
+from ._strings import Strings
 from ._update import CheckReport, Snapshot, Update, check, compact, profile, update
 from ._visit import Batch, Visit
 from .errors import (
@@ -92,6 +94,7 @@ __all__ = [
     "Ppr",
     "Progress",
     "Reach",
+    "Report",
     "Result",
     "RunOptions",
     "Sample",

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import _cenote
-from ._options import Ids
+from ._options import Ids, PathLike
+from .errors import InvalidInput
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
     import pyarrow
     from numpy.typing import NDArray
+
+    from ._graph import Graph
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,19 @@ class Sample:
 
 
 class Edges:
-    """The edges of a graph as a stream of record batches: `source`, `target` and `weight`."""
+    """The edges of a graph as a stream of record batches: `source`, `target` and `weight`.
 
-    def __init__(self, native: _cenote.Graph) -> None:
+    Example:
+        >>> g.edges().to_pandas().columns.tolist(), g.edges().to_parquet("edges.parquet") > 0
+        (['source', 'target'], True)
+    """
+
+    def __init__(self, native: _cenote.Graph, graph: Graph) -> None:
         self._native = native
+        self._graph = graph
+
+    def __repr__(self) -> str:
+        return f"Edges({self._graph!r})"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The edges as an Arrow stream, in batches of 65,536."""
@@ -61,3 +75,19 @@ class Edges:
         import pyarrow
 
         return pyarrow.table(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All edges in pandas."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """All edges in Polars."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_parquet(self, path: PathLike, *, overwrite: bool = False) -> int:
+        """Writes them, streamed, to a name that ends with `.parquet`. Returns the bytes written."""
+        if not str(path).lower().endswith(".parquet"):
+            raise InvalidInput(f"{path}: expected a name that ends with .parquet")
+        return self._graph.export(path, overwrite=overwrite)["file_bytes"]

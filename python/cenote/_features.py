@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from . import _cenote
 from ._options import PathLike, warn
-from ._visit import numbers
+from ._visit import array_of, numbers
 from .errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ PART_BYTES = 4 << 20
 
 class Features:
     """An open file of features: `x[vertices]` is an array of shape (vertices, columns).
+
+    The vertices are an array of numbers, a mask or a slice; one number gives one row.
 
     The pages of the rows are read with many requests in flight, adjacent pages in one request, past
     the page cache of the system. Memory is that of the array, and at most 16 MiB for each thread
@@ -54,22 +56,52 @@ class Features:
     def fetch(self, vertices: NDArray[Any] | Iterable[int]) -> NDArray[Any]:
         """The rows of vertices, by their numbers, in the given order: shape (vertices, columns).
 
+        A mask of all rows gives those of its vertices, in order.
+
         Raises:
             InvalidInput: a vertex without a row.
             CorruptGraph: a page is damaged; the message names it.
 
         Example:
-            >>> size = g.write_features("ids.features", np.arange(g.vertex_count))
+            >>> size = g.write_features("ids.features", np.arange(g.array_length))
             >>> g.features("ids.features").fetch([5, 2, 5]).ravel().tolist()
             [5, 2, 5]
         """
-        given = vertices if isinstance(vertices, np.ndarray) else np.array(list(vertices))
+        given = array_of(vertices)
+        if given.dtype == bool:
+            given = self._masked(given)
         found = np.asarray(self._native.fetch(numbers(given, "vertices", len(self))))
         return found.view(self.dtype).reshape(len(given), self.shape[1])
 
-    def __getitem__(self, vertices: NDArray[Any] | Iterable[int]) -> NDArray[Any]:
-        """As `fetch`."""
+    def _masked(self, mask: NDArray[Any]) -> NDArray[Any]:
+        """The numbers of the vertices in a mask."""
+        if mask.shape != (len(self),):
+            reason = f"vertices has the shape {mask.shape}"
+            raise InvalidInput(f"{reason}: expected a boolean for each of {len(self)} rows")
+        return np.flatnonzero(mask)
+
+    @overload
+    def __getitem__(self, vertices: int | np.integer[Any]) -> NDArray[Any]: ...
+
+    @overload
+    def __getitem__(self, vertices: slice | NDArray[Any] | Iterable[int]) -> NDArray[Any]: ...
+
+    def __getitem__(
+        self, vertices: int | np.integer[Any] | slice | NDArray[Any] | Iterable[int]
+    ) -> NDArray[Any]:
+        """As `fetch`; also of a slice, and of one vertex its row of shape (columns,)."""
+        if isinstance(vertices, slice):
+            return self.fetch(np.arange(*vertices.indices(len(self))))
+        if isinstance(vertices, int | np.integer):
+            row: NDArray[Any] = self.fetch(np.array([vertices]))[0]
+            return row
         return self.fetch(vertices)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        """The rows, in order, which are fetched many at a time."""
+        step = _rows_per_part(self.shape[1])
+        for start in range(0, len(self), step):
+            yield from self[start : start + step]
 
 
 def write(graph: _cenote.Graph, path: PathLike, rows: Any, dtype: Any) -> int:
@@ -93,13 +125,17 @@ def write(graph: _cenote.Graph, path: PathLike, rows: Any, dtype: Any) -> int:
 
 def _parts(first: NDArray[Any], others: Iterator[Any], columns: int) -> Iterator[NDArray[Any]]:
     """Parts of arrays."""
-    step = max(1, PART_BYTES // (8 * columns))
+    step = _rows_per_part(columns)
     array: NDArray[Any] | None = first
     while array is not None:
         for start in range(0, len(array), step):
             yield array[start : start + step]
         following = next(others, None)
         array = None if following is None else _rows(following, columns)
+
+
+def _rows_per_part(columns: int) -> int:
+    return max(1, PART_BYTES // (8 * columns))
 
 
 def _check(part: NDArray[Any], wanted: np.dtype[Any]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import html
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -23,13 +23,18 @@ from ._options import (
     warn,
 )
 from ._runs import Runs
-from ._update import Snapshot, Update
+from ._states import States
+from ._strings import Strings
 from ._visit import Frontier, Visit
-from .errors import InvalidInput
+from .errors import InvalidInput, UnknownVertex
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
+
+
+WeightedIds: TypeAlias = "tuple[Ids, NDArray[np.float64]]"
+"""Neighbours, and the weight of the edge to each."""
 
 
 def open(
@@ -65,7 +70,7 @@ def open(
     return Graph(native, path)
 
 
-class Graph(Runs):
+class Graph(Runs, States):
     """An open graph. It stays as it is when it was opened, whatever changes the file later.
 
     Runs of several threads may go on at the same time. Close it, or use it in a `with` statement,
@@ -97,8 +102,25 @@ class Graph(Runs):
 
     @property
     def vertex_count(self) -> int:
-        """Number of vertices."""
+        """Number of vertices, without deleted ones: arrays by vertex have `array_length`."""
         return self._native.vertices
+
+    @property
+    def array_length(self) -> int:
+        """The length of arrays by vertex: `vertex_count` and the number of deleted vertices.
+
+        The numbers of vertices are below it. A deleted vertex keeps its number, with an empty list,
+        until the graph is compacted.
+
+        Example:
+            >>> g.array_length == len(g.ids()) == len(g.degree()) == len(g.wcc().labels)
+            True
+        """
+        return self._native.array_length
+
+    def deleted(self) -> NDArray[np.uint32]:
+        """The numbers of deleted vertices, ascending."""
+        return np.asarray(self._native.deleted())
 
     @property
     def edge_count(self) -> int:
@@ -110,10 +132,16 @@ class Graph(Runs):
         """Whether edges have a direction."""
         return self._native.directed
 
-    def info(self) -> dict[str, Any]:
-        """The description of the graph: sizes, kinds, log, snapshots, sections, tiers."""
-        info: dict[str, Any] = json.loads(self._native.info())
-        return info
+    def __len__(self) -> int:
+        """As `vertex_count`."""
+        return self.vertex_count
+
+    def __contains__(self, id: object) -> bool:
+        """Whether there is a vertex of an id."""
+        try:
+            return isinstance(id, str | int | np.integer) and self.vertex_of(id) >= 0
+        except UnknownVertex:
+            return False
 
     def __repr__(self) -> str:
         if self.closed:
@@ -122,10 +150,20 @@ class Graph(Runs):
         edges = f"{self.edge_count:,} {kind} edges"
         return f"Graph({self.path!r}, {self.vertex_count:,} vertices, {edges})"
 
+    def _repr_html_(self) -> str:
+        if self.closed:
+            return f"<p>{html.escape(repr(self))}</p>"
+        kind = "directed" if self.directed else "undirected"
+        facts = {"vertices": f"{self.vertex_count:,}", f"{kind} edges": f"{self.edge_count:,}"}
+        return _results.html_table(f"Graph: {self.path}", facts)
+
     # Look-ups -----------------------------------------------------------------------------------
 
-    def ids(self) -> NDArray[np.uint64] | _cenote.Strings:
-        """The ids of all vertices, by vertex: a `uint64` array, or strings in Arrow's format."""
+    def ids(self) -> NDArray[np.uint64] | Strings:
+        """The ids of all vertices, by vertex: a `uint64` array, or strings in Arrow's format.
+
+        There are `array_length`: those of deleted vertices, too.
+        """
         return _results._ids(self._native.ids())
 
     def vertex_of(self, id: VertexId) -> int:
@@ -200,7 +238,8 @@ class Graph(Runs):
         Args:
             ids: an id, or ids.
             direction: `"in"` for a directed graph that was imported with `in_edges`.
-            memory: bytes for pages and lists while they are read [256 MiB].
+            memory: bytes for lists and ids while they are read [256 MiB]; those for pages that stay
+                from call to call are the `memory` of `cenote.open`.
             threads: reading threads [one per core].
 
         Returns:
@@ -221,6 +260,26 @@ class Graph(Runs):
         lists = self._split(degrees, _results.id_list(found))
         return lists[0] if _is_one(ids) else lists
 
+    @overload
+    def weighted_neighbors(  # type: ignore[overload-overlap]  # a string is one id, not several
+        self,
+        ids: VertexId,
+        *,
+        direction: Literal["out", "in"] = "out",
+        memory: int | None = None,
+        threads: int | None = None,
+    ) -> WeightedIds: ...
+
+    @overload
+    def weighted_neighbors(
+        self,
+        ids: Iterable[VertexId],
+        *,
+        direction: Literal["out", "in"] = "out",
+        memory: int | None = None,
+        threads: int | None = None,
+    ) -> list[WeightedIds]: ...
+
     def weighted_neighbors(
         self,
         ids: VertexIds,
@@ -228,17 +287,21 @@ class Graph(Runs):
         direction: Literal["out", "in"] = "out",
         memory: int | None = None,
         threads: int | None = None,
-    ) -> list[tuple[Ids, NDArray[np.float64]]]:
-        """The neighbours of vertices, each list with the weights of the edges as `float64`.
+    ) -> WeightedIds | list[WeightedIds]:
+        """The neighbours of a vertex with the weights of the edges as `float64`, or of many.
+
+        Returns:
+            Two arrays, or a list of ids and an array; for many vertices a list of such pairs.
 
         Raises:
             Unsupported: the graph has no weights. As `neighbors`.
         """
         inward = _is_inward(direction)
         degrees, found, weights = self._native.neighbors(ids, inward, True, memory, threads)
-        lists = self._split(degrees, _results.id_list(found))
-        parts = self._split(degrees, np.asarray(weights))
-        return list(zip(lists, parts, strict=True))
+        lists: list[Ids] = self._split(degrees, _results.id_list(found))
+        parts: list[NDArray[np.float64]] = self._split(degrees, np.asarray(weights))
+        pairs = list(zip(lists, parts, strict=True))
+        return pairs[0] if _is_one(ids) else pairs
 
     def sample_neighbors(
         self,
@@ -354,7 +417,7 @@ class Graph(Runs):
             CorruptGraph: while it is iterated over, a page is damaged.
 
         Example:
-            >>> degrees = np.zeros(g.vertex_count, np.int64)
+            >>> degrees = np.zeros(g.array_length, np.int64)
             >>> for batch in g.visit(memory="64MiB"):
             ...     np.add.at(degrees, batch.vertices, np.diff(batch.offsets))
             >>> bool((degrees == g.degree()).all())
@@ -372,8 +435,8 @@ class Graph(Runs):
             path: the file, beside the graph or elsewhere. It appears when it is complete, and then
                 replaces one of this name.
             rows: an array of shape (vertices, columns) or (vertices,), or an iterable of such
-                arrays, one after the other: a row for each vertex by its number, so in the order of
-                `ids()`. An iterable is read once, in parts.
+                arrays, one after the other: `array_length` rows, one for each vertex by its number,
+                so in the order of `ids()`. An iterable is read once, in parts.
             dtype: the type of the numbers [that of the first array]: bool, integers, floats.
 
         Returns:
@@ -403,7 +466,7 @@ class Graph(Runs):
             FileMissing: there is no such file.
 
         Example:
-            >>> rows = np.arange(2 * g.vertex_count, dtype=np.float32).reshape(-1, 2)
+            >>> rows = np.arange(2 * g.array_length, dtype=np.float32).reshape(-1, 2)
             >>> size = g.write_features("x.features", rows)
             >>> x = g.features("x.features")
             >>> x.shape, x.dtype, x[[7, 3]].tolist()
@@ -421,14 +484,30 @@ class Graph(Runs):
             >>> g.edges().to_arrow().num_rows == g.edge_count
             True
         """
-        return Edges(self._native)
+        return Edges(self._native, self)
 
-    def export(self, path: PathLike, *, progress: OnProgress = False) -> dict[str, int]:
+    def export(
+        self, path: PathLike, *, overwrite: bool = False, progress: OnProgress = False
+    ) -> dict[str, int]:
         """Writes the edges to a file, `.txt`, `.el`, `.tsv` or `.parquet`, streamed.
+
+        Args:
+            path: the file, which appears under its name when it is complete.
+            overwrite: replace the file if it exists.
+            progress: see `cenote.Progress`.
 
         Returns:
             `edges`, `isolated` (vertices without an edge, which are not in it) and `file_bytes`.
+
+        Raises:
+            InvalidInput: the file exists, without `overwrite`; another ending.
+
+        Example:
+            >>> g.export("edges.tsv", overwrite=True)["edges"] == g.edge_count
+            True
         """
+        if not overwrite and os.path.isfile(path):
+            raise InvalidInput(f"{os.fspath(path)} exists: give another name or overwrite=True")
         edges, isolated, file_bytes = self._native.export(path, listener(progress))
         return {"edges": edges, "isolated": isolated, "file_bytes": file_bytes}
 
@@ -472,83 +551,6 @@ class Graph(Runs):
         )
         names = ("vertices", "edges", "isolated", "bytes_read", "file_bytes")
         return dict(zip(names, counts, strict=True))
-
-    # States and changes -------------------------------------------------------------------------
-
-    def diff(
-        self, before: Graph, *, out: PathLike | None = None, progress: OnProgress = False
-    ) -> dict[str, int]:
-        """Counts what changed since an earlier state of the graph, by the pages that differ.
-
-        Args:
-            before: the graph as it was opened at a snapshot, or before an update.
-            out: a file of the changes, one a line, as `cenote update --stdin` reads them.
-            progress: see `cenote.Progress`.
-
-        Raises:
-            InvalidInput: the two are not states of one graph.
-        """
-        counts = self._native.diff(before._native, out, listener(progress))
-        names = ("added", "deleted", "reweighed", "new_vertices", "deleted_vertices")
-        return dict(zip((*names, "pages_read", "pages"), counts, strict=True))
-
-    def snapshots(self) -> list[Snapshot]:
-        """The snapshots, the oldest first; none if the graph was opened at one."""
-        return [Snapshot(**snapshot) for snapshot in self.info()["snapshots"]]
-
-    def update(
-        self,
-        *,
-        memory: Memory = "1GiB",
-        synced: bool = True,
-        values: Literal["u64", "i64", "f64"] | None = None,
-        progress: OnProgress = False,
-    ) -> Update:
-        """Opens the graph for changes: see `cenote.update`. This graph stays as it is."""
-        return Update(self.path, memory=memory, synced=synced, values=values, progress=progress)
-
-    def snapshot(self, name: str | None = None, *, progress: OnProgress = False) -> Snapshot:
-        """Keeps the present state of the file under a name [`epoch-` and its number].
-
-        Args:
-            name: 1 to 64 bytes, without `/` and `@`.
-            progress: see `cenote.Progress`: commits in log and delta runs are merged first.
-
-        Raises:
-            InvalidInput: the name is taken, or not possible.
-            GraphLocked: a writer has the graph open.
-        """
-        with self.update(progress=progress) as update:
-            return update.snapshot(name)
-
-    def remove_snapshot(self, name: str, *, progress: OnProgress = False) -> Snapshot:
-        """Removes a snapshot, and returns it as it was."""
-        with self.update(progress=progress) as update:
-            return update.remove_snapshot(name)
-
-    def merge(
-        self,
-        *,
-        memory: Memory = "1GiB",
-        report: PathLike | None = None,
-        progress: OnProgress = False,
-    ) -> dict[str, Any]:
-        """Merges small commits from the log into the lists. Returns counts.
-
-        It is one commit: ended by Ctrl-C, it leaves the graph as it was.
-
-        Args:
-            memory: the budget.
-            report: a file that ends with `.html`: what the merge did over time, as one page.
-            progress: see `cenote.Progress`.
-
-        Example:
-            >>> with cenote.open("friends.cenote") as friends:
-            ...     friends.merge()["pages_written"]
-            0
-        """
-        with self.update(memory=memory, progress=progress) as update:
-            return update.merge(report=report)
 
 
 def _is_inward(direction: str) -> bool:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from . import _cenote
 from ._options import Ids, PathLike
+from ._report import Report
+from ._strings import Strings
 
 if TYPE_CHECKING:
     import pandas
@@ -27,9 +30,12 @@ if TYPE_CHECKING:
 UNREACHED = 2**32 - 1
 """In `levels`, of a vertex that was not reached, and in `parents`, of one without a parent."""
 
+FLAGS = ("member", "reached")
+"""Columns of booleans: the native part has a byte for each."""
+
 
 class Result:
-    """The answer of a run."""
+    """The answer of a run: `answer[column]` are its values, by vertex; iterating gives columns."""
 
     def __init__(self, native: _cenote.Answer) -> None:
         self._native = native
@@ -60,13 +66,28 @@ class Result:
         """The length of each array: the number of vertices, deleted ones too."""
         return len(self._native)
 
-    def __getitem__(self, column: str) -> NDArray[Any]:
-        """The values of a column, by vertex."""
-        if column not in self.columns:
-            raise KeyError(column)
-        return np.asarray(self._native.values(column))
+    def __iter__(self) -> Iterator[str]:
+        """The names of the columns."""
+        return iter(self.columns)
 
-    def ids(self) -> NDArray[np.uint64] | _cenote.Strings:
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        """The values of a column, by vertex; `"vertex"` are the numbers of all vertices."""
+        if column in self.columns:
+            found = np.asarray(self._native.values(column))
+            return found.view(bool) if column in FLAGS else found
+        if column == "vertex" and self.columns:
+            return np.arange(len(self), dtype=np.uint32)
+        columns = ", ".join(self.columns) or "none"
+        raise KeyError(f"this answer of {self.algorithm} has no column {column!r}, only {columns}")
+
+    def _given_by(self, column: str, option: str) -> NDArray[Any]:
+        """The values of a column that a run has by an option."""
+        if column in self.columns:
+            return self[column]
+        reason = f"this run of {self.algorithm} has no {column!r}: run it {option}"
+        raise AttributeError(reason)
+
+    def ids(self) -> NDArray[np.uint64] | Strings:
         """The ids of all vertices: a `uint64` array, or strings in Arrow's format.
 
         They are read from the graph, and in memory as long as the returned object.
@@ -104,8 +125,16 @@ class Result:
         """
         return self._native.write(path)
 
-    def report(self, path: PathLike) -> int:
-        """Writes a report to look at, to a name that ends with `.html`. Returns the bytes written.
+    @overload
+    def report(self, path: PathLike) -> int: ...
+
+    @overload
+    def report(self) -> Report: ...
+
+    def report(self, path: PathLike | None = None) -> int | Report:
+        """A report to look at, written to a name that ends with `.html`. Returns the bytes written.
+
+        Without a path it returns the page, which a notebook shows.
 
         It is one page without references to anything outside of it: a picture of the answer, the
         figures of the run, and of a run with `record=True` what bounded it, its timeline, its steps
@@ -116,7 +145,7 @@ class Result:
             >>> ranks.report("ranks.html") > 10_000
             True
         """
-        return self._native.report(path)
+        return Report(self._native.report_html()) if path is None else self._native.report(path)
 
     def to_parquet(self, path: PathLike) -> int:
         """Writes the table as Parquet, to a name that ends with `.parquet`."""
@@ -135,7 +164,11 @@ class Result:
 
     def _facts(self) -> dict[str, Any]:
         """What the representation shows."""
-        facts = {key: value for key, value in self.summary.items() if not isinstance(value, list)}
+        facts = {
+            key: value
+            for key, value in self.summary.items()
+            if value is not None and not isinstance(value, list)
+        }
         return facts | {"seconds": round(self.stats["seconds"], 3)}
 
     def __repr__(self) -> str:
@@ -143,22 +176,26 @@ class Result:
         return f"{type(self).__name__}({facts})"
 
     def _repr_html_(self) -> str:
-        cells = (
-            f"<tr><th>{html.escape(key)}</th><td>{html.escape(str(value))}</td></tr>"
-            for key, value in self._facts().items()
-        )
-        caption = html.escape(f"{type(self).__name__}: {', '.join(self.columns)}")
-        return f"<table><caption>{caption}</caption>{''.join(cells)}</table>"
+        return html_table(f"{type(self).__name__}: {', '.join(self.columns)}", self._facts())
 
 
-def _ids(native: _cenote.Array | _cenote.Strings) -> NDArray[np.uint64] | _cenote.Strings:
-    return native if isinstance(native, _cenote.Strings) else np.asarray(native)
+def html_table(caption: str, facts: dict[str, Any]) -> str:
+    """Facts as a table for a notebook."""
+    cells = (
+        f"<tr><th>{html.escape(key)}</th><td>{html.escape(str(value))}</td></tr>"
+        for key, value in facts.items()
+    )
+    return f"<table><caption>{html.escape(caption)}</caption>{''.join(cells)}</table>"
+
+
+def _ids(native: _cenote.Array | _cenote.Strings) -> NDArray[np.uint64] | Strings:
+    return Strings(native) if isinstance(native, _cenote.Strings) else np.asarray(native)
 
 
 def id_list(native: _cenote.Array | _cenote.Strings) -> Ids:
     """Ids as an array of integers or a list of strings."""
     found = _ids(native)
-    return found.to_pylist() if isinstance(found, _cenote.Strings) else found
+    return found.to_pylist() if isinstance(found, Strings) else found
 
 
 class Betweenness(Result):
@@ -180,8 +217,8 @@ class Bfs(Result):
 
     @property
     def parents(self) -> NDArray[np.uint32]:
-        """The number of the vertex before, `UNREACHED` where there is none."""
-        return self["parent"]
+        """The number of the vertex before, `UNREACHED` where there is none; with `parents=True`."""
+        return self._given_by("parent", "with `parents=True`")
 
     @property
     def reached(self) -> int:
@@ -261,8 +298,8 @@ class Dfs(Result):
     """What a pseudo-DFS reached."""
 
     @property
-    def reached(self) -> NDArray[np.uint64]:
-        """1 for each vertex that can be reached, else 0."""
+    def reached(self) -> NDArray[np.bool_]:
+        """Whether each vertex can be reached: a mask."""
         return self["reached"]
 
 
@@ -326,12 +363,12 @@ class Kcore(Result):
     @property
     def cores(self) -> NDArray[np.uint32]:
         """The core number of each vertex; not if `k` was given."""
-        return self["core"]
+        return self._given_by("core", "without `k`")
 
     @property
-    def members(self) -> NDArray[np.uint64]:
-        """1 for each vertex of the k-core, else 0; only if `k` was given."""
-        return self["member"]
+    def members(self) -> NDArray[np.bool_]:
+        """Whether each vertex is in the k-core: a mask; only if `k` was given."""
+        return self._given_by("member", "with `k`")
 
 
 class Lcc(Result):
@@ -347,8 +384,8 @@ class Mis(Result):
     """A maximal independent set."""
 
     @property
-    def members(self) -> NDArray[np.uint64]:
-        """1 for each vertex of the set, else 0."""
+    def members(self) -> NDArray[np.bool_]:
+        """Whether each vertex is in the set: a mask."""
         return self["member"]
 
     @property
@@ -451,8 +488,8 @@ class Sssp(Result):
 
     @property
     def parents(self) -> NDArray[np.uint32]:
-        """The number of the vertex before, `UNREACHED` where there is none."""
-        return self["parent"]
+        """The number of the vertex before, `UNREACHED` where there is none; with `parents=True`."""
+        return self._given_by("parent", "with `parents=True`")
 
 
 class Triangles(Result):
@@ -466,7 +503,7 @@ class Triangles(Result):
     @property
     def counts(self) -> NDArray[np.uint64]:
         """Triangles of each vertex; only with `per_vertex=True`."""
-        return self["triangles"]
+        return self._given_by("triangles", "with `per_vertex=True`")
 
 
 class Walks(Result):

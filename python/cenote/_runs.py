@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from . import _cenote, _options, _results
+from . import _options, _results
 from ._options import PathLike, RunOptions, VertexId, VertexIds, VertexPairs, given, split
+from ._running import Running
 from .errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -15,33 +15,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class Runs:
-    """The runs of a graph."""
-
-    def __init__(self, native: _cenote.Graph) -> None:
-        self._native = native
-
-    def _run(self, algorithm: str, options: RunOptions, **own: Any) -> _cenote.Answer:
-        common, progress = split(options)
-        chosen = _options.quoted(algorithm, given(**own) | common)
-        return self._native.run(algorithm, chosen, None, progress)
-
-    def estimate(self, algorithm: str, **options: Any) -> dict[str, Any]:
-        """Memory, bytes and seconds that a run will need, without running it.
-
-        Args:
-            algorithm: the name of the method, such as `"pagerank"`.
-            options: those of the method.
-
-        Example:
-            >>> g.estimate("pagerank", memory="64MiB")["memory_budget_bytes"]
-            67108864
-        """
-        own, _ = split(options)
-        if algorithm == "betweenness":
-            own = _options.sampled(own)
-        estimate: dict[str, Any] = json.loads(self._native.estimate(algorithm, own))
-        return estimate
+class Runs(Running):
+    """The algorithms of a graph."""
 
     def betweenness(
         self,
@@ -457,7 +432,7 @@ class Runs:
         sources_file: PathLike | None = None,
         pairs_file: PathLike | None = None,
         measure: Literal["jaccard", "overlap", "adamic_adar", "common"] = "jaccard",
-        top: int = 10,
+        top: int | None = None,
         **options: Unpack[RunOptions],
     ) -> _results.Similar:
         """Similarity by common neighbours: of pairs, or the most similar vertices of sources.
@@ -473,7 +448,7 @@ class Runs:
             measure: the share of their neighbours that are common ones, of all (`jaccard`) or of
                 those of the vertex of smaller degree (`overlap`); or their number (`common`), of
                 which `adamic_adar` counts those of many edges less.
-            top: most similar vertices of each source.
+            top: most similar vertices of each source [10].
             options: see `RunOptions`.
 
         Example:
@@ -541,8 +516,6 @@ class Runs:
             >>> g.walk(source="bash", walkers=100, steps=5, out="walks.parquet").summary["walkers"]
             100
         """
-        if sum(start is not None for start in (starts, starts_file, source)) > 1:
-            raise InvalidInput("starts, starts_file and source say the same: give one of them")
         own = given(
             out=out,
             starts=starts,

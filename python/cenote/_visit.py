@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
     from ._graph import Graph
 
-Frontier: TypeAlias = "NDArray[Any] | Sequence[int] | None"
+Frontier: TypeAlias = "NDArray[Any] | Iterable[int] | None"
 """Vertices: a mask of booleans, one for each vertex, or numbers of vertices; None is all."""
+
+
+NUMBER = np.dtype("<u4")
+"""Of a vertex, as the native part reads it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +63,12 @@ class Visit:
     def __init__(self, native: _cenote.Lists, graph: Graph, frontier: Frontier) -> None:
         self._native = native
         self._graph = graph
-        self._frontier = _numbers(frontier, graph.vertex_count)
+        self._frontier = _numbers(frontier, graph.array_length)
+
+    def __repr__(self) -> str:
+        frontier = self._frontier
+        lists = "all" if frontier is None else f"{len(frontier) // NUMBER.itemsize:,}"
+        return f"Visit({self._graph.path!r}, {lists} lists, batch_edges={self.batch_edges:,})"
 
     def of(self, frontier: Frontier) -> Visit:
         """The visit of another frontier, with the same memory, threads and cached pages."""
@@ -98,13 +107,20 @@ def _numbers(frontier: Frontier, vertices: int) -> bytes | None:
     """The numbers of the vertices of a frontier, four bytes each."""
     if frontier is None:
         return None
-    found = np.asarray(frontier)
+    found = array_of(frontier)
     if found.dtype == bool and found.shape == (vertices,):
         found = np.flatnonzero(found)
     if found.dtype == bool:
         reason = f"frontier has the shape {found.shape}"
-        raise InvalidInput(f"{reason}: expected a boolean for each of {vertices} vertices")
+        expected = f"a boolean for each of {vertices} vertices, deleted ones included"
+        raise InvalidInput(f"{reason}: expected {expected}")
     return numbers(found, "frontier", vertices)
+
+
+def array_of(given: NDArray[Any] | Iterable[Any]) -> NDArray[Any]:
+    """An array of what is given, of which NumPy cannot read a set or an iterator."""
+    is_read = hasattr(given, "__array__") or isinstance(given, str | Sequence)
+    return np.asarray(given if is_read else list(given))
 
 
 def numbers(found: NDArray[Any], name: str, limit: int) -> bytes:
@@ -114,5 +130,5 @@ def numbers(found: NDArray[Any], name: str, limit: int) -> bytes:
         raise InvalidInput(f"{reason}: expected numbers of vertices")
     if found.size > 0 and (found.min() < 0 or found.max() >= limit):
         beyond = int(found[(found < 0) | (found >= limit)][0])
-        raise InvalidInput(f"{name} has the vertex {beyond}: there are {limit}")
-    return found.astype("<u4").tobytes()
+        raise InvalidInput(f"{name} has the vertex {beyond}: there are {limit}, from 0")
+    return found.astype(NUMBER).tobytes()

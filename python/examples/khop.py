@@ -12,7 +12,7 @@ import cenote
 
 def neighbourhood(graph, sources, hops, memory="256MiB"):
     """The distance of each vertex from the nearest source: int32, -1 beyond `hops`."""
-    distances = np.full(graph.vertex_count, -1, np.int32)
+    distances = np.full(graph.array_length, -1, np.int32)
     distances[[graph.vertex_of(source) for source in sources]] = 0
     lists = graph.visit([], memory=memory)
     for hop in range(hops):

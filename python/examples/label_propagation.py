@@ -42,7 +42,7 @@ def added(keys, counts):
 
 def communities(graph, rounds, memory="256MiB"):
     """The label of each vertex of an undirected graph: at first its own number."""
-    labels = np.arange(graph.vertex_count, dtype=np.uint64)
+    labels = np.arange(graph.array_length, dtype=np.uint64)
     lists = graph.visit(memory=memory)
     for _ in range(rounds):
         labels = propagate(lists, labels)

@@ -116,7 +116,9 @@ def tensor(array):
 def main(path, features=None):
     with cenote.open(path) as graph:
         x = None if features is None else graph.features(features)
-        ids = [graph.id_of(vertex) for vertex in range(min(100, graph.vertex_count))]
+        # A deleted vertex has no list to sample.
+        live = np.setdiff1d(np.arange(graph.array_length), graph.deleted())[:100]
+        ids = [graph.id_of(int(vertex)) for vertex in live]
         for data in NeighborLoader(graph, [15, 10], ids, batch_size=32, features=x, shuffle=True):
             vertices, edges = len(data.n_id), data.edge_index.shape[1]
             print(f"{data.batch_size} vertices: {vertices} with neighbours, {edges} edges")

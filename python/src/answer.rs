@@ -19,6 +19,9 @@ use crate::call::Call;
 use crate::errors::Failure;
 use crate::options::Options;
 
+/// Columns of 0 and 1: a byte of an array each, which Python reads as booleans.
+const FLAGS: [&str; 2] = ["member", "reached"];
+
 /// The vertex that none is.
 const NO_VERTEX: VertexId = VertexId::MAX;
 
@@ -36,6 +39,10 @@ pub trait AnyAnswer: Send + Sync {
     fn columns(&self) -> Vec<&'static str>;
     fn write(&self, path: PathBuf) -> Result<u64, Error>;
     fn report(&self, path: PathBuf) -> Result<u64, Error>;
+    /// The page of the report. An answer without reports refuses any path, and so this.
+    fn report_html(&self) -> Result<String, Error> {
+        self.report(PathBuf::new()).map(|_| String::new())
+    }
     fn values(self: Arc<Self>, column: &str) -> Option<Array>;
     fn batches(self: Arc<Self>) -> Result<Box<dyn RecordBatchReader + Send>, Error>;
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -82,6 +89,10 @@ where
         self.write_report(path)
     }
 
+    fn report_html(&self) -> Result<String, Error> {
+        Ok(self.page()?.to_html())
+    }
+
     fn values(self: Arc<Self>, column: &str) -> Option<Array> {
         if !AnyAnswer::columns(self.as_ref()).contains(&column) {
             return None;
@@ -96,6 +107,9 @@ where
         let columns = A::columns(&self);
         let found = columns.into_iter().find(|found| found.name() == column)?;
         Some(match found {
+            Column::Count(name, get) if FLAGS.contains(&name) => {
+                Array::of_bytes(vertices.map(|v| u8::from(get(v) == Some(1))).collect())
+            }
             Column::Count(_, get) => {
                 Array::of_u64(vertices.map(|v| get(v).unwrap_or(u64::MAX)).collect())
             }
@@ -194,6 +208,11 @@ impl PyAnswer {
     /// Writes a report to look at.
     fn report(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
         self.call.wait(py, None, || Ok(self.answer.report(path)?))
+    }
+
+    /// The report as text.
+    fn report_html(&self, py: Python<'_>) -> PyResult<String> {
+        self.call.wait(py, None, || Ok(self.answer.report_html()?))
     }
 
     #[pyo3(signature = (requested_schema=None))]

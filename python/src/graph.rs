@@ -175,6 +175,17 @@ impl PyGraph {
         Ok(self.open_graph()?.vertices())
     }
 
+    /// The length of arrays by vertex: how many numbers there are, deleted vertices included.
+    #[getter]
+    fn array_length(&self) -> PyResult<usize> {
+        Ok(self.open_graph()?.stored().vertices())
+    }
+
+    /// The numbers of deleted vertices, ascending.
+    fn deleted(&self) -> PyResult<Array> {
+        Ok(Array::of_u32(self.open_graph()?.stored().deleted().to_vec()))
+    }
+
     #[getter]
     fn edges(&self) -> PyResult<u64> {
         Ok(self.open_graph()?.edges())

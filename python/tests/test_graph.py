@@ -52,6 +52,27 @@ def test_neighbours_have_weights(directed, undirected, random_graph, packages):
     with cenote.open(packages) as graph, pytest.raises(cenote.Unsupported, match="no weights"):
         graph.weighted_neighbors("bash")
     assert undirected.degree(3, direction="in") == undirected.degree(3)
+    ids, weights = directed.weighted_neighbors(3)
+    assert (ids.tolist(), weights.tolist()) == tuple(part.tolist() for part in found[0])
+
+
+def test_lists_that_are_looked_up_together_read_their_pages_of_ids_once(folder):
+    """The read bytes of the process are those of the drive: files are read past the page cache."""
+    edges = np.random.default_rng(4).integers(0, 40_000, (200_000, 2)) * 3
+    for order in ("natural", "random"):
+        cenote.import_graph(edges, "g.cenote", order=order, memory="64MiB", overwrite=True)
+        with cenote.open("g.cenote") as graph:
+            expected = graph.neighbors(graph.ids()[:5].tolist())
+            before = bytes_read()
+            lists = graph.neighbors(graph.ids()[:2000])
+            pages = (bytes_read() - before) / 4096
+        assert pages < 2 * Path("g.cenote").stat().st_size / 4096
+        assert [found.tolist() for found in lists[:5]] == [found.tolist() for found in expected]
+
+
+def bytes_read():
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("read_bytes")).split()[1])
 
 
 def test_a_direction_that_is_not_stored_is_refused():
@@ -85,6 +106,9 @@ def test_edges_are_streamed_once_each(directed, undirected, random_graph, packag
 def test_an_export_is_imported_to_the_same_graph(packages):
     with cenote.open(packages) as graph:
         report = graph.export("edges.parquet")
+        with pytest.raises(cenote.InvalidInput, match=r"edges\.parquet exists.*overwrite=True"):
+            graph.export("edges.parquet")
+        assert graph.export("edges.parquet", overwrite=True) == report
         assert report["edges"] == graph.edge_count
         assert report["file_bytes"] == Path("edges.parquet").stat().st_size
         with pytest.raises(cenote.InvalidInput, match="ending"):
@@ -311,6 +335,44 @@ def test_a_check_finds_a_flipped_byte(friends):
     assert "bad.cenote" in report.faults[0]
     with pytest.raises(FileNotFoundError):
         cenote.check("absent.cenote")
+
+
+def test_an_open_graph_checks_and_compacts_its_file(friends):
+    with cenote.update(friends) as update:
+        update.delete_vertex("ada")
+    with cenote.open(friends) as graph:
+        assert graph.check() and graph.check().pages == cenote.check(friends).pages
+        assert graph.compact(out="small.cenote", memory="64MiB")["deleted_vertices"] == 1
+        assert graph.compact(memory="64MiB")["vertices"] == 2
+        assert (graph.vertex_count, graph.array_length) == (2, 3), "it stays as it is"
+        assert graph.neighbors("bob") == ["cem"]
+    with cenote.open(friends) as graph, cenote.open("small.cenote") as small:
+        assert (graph.vertex_count, graph.array_length) == (2, 2)
+        assert rows(graph) == rows(small) == {("bob", "cem")}
+
+
+def test_a_graph_is_a_container_of_ids(directed, packages):
+    assert len(directed) == directed.vertex_count
+    assert 3 in directed and np.uint64(3) in directed
+    assert 4 not in directed and (3,) not in directed and None not in directed
+    with cenote.open(packages) as graph:
+        assert "bash" in graph and "no such" not in graph
+        assert f"{graph.edge_count:,}" in graph._repr_html_()
+    assert "closed" in graph._repr_html_()
+
+
+def test_edges_are_tables_and_files(undirected, directed):
+    edges = directed.edges()
+    assert f"{directed.edge_count} directed" in repr(edges) and "directed.cenote" in repr(edges)
+    frame = edges.to_pandas()
+    assert frame.columns.tolist() == ["source", "target", "weight"]
+    assert {tuple(row) for row in edges.to_polars().rows()} == rows(directed)
+    assert edges.to_parquet("edges.parquet") == Path("edges.parquet").stat().st_size
+    assert pq.read_metadata("edges.parquet").num_rows == len(frame) == directed.edge_count
+    with pytest.raises(cenote.InvalidInput, match="exists"):
+        edges.to_parquet("edges.parquet")
+    with pytest.raises(cenote.InvalidInput, match="parquet"):
+        edges.to_parquet("edges.csv")
 
 
 def test_a_graph_describes_itself(directed, random_graph):

@@ -109,6 +109,13 @@ def test_features_come_back_as_they_were(directed, dtype):
     vertices = np.random.default_rng(1).integers(n, size=90)
     assert (x[vertices] == rows[vertices]).all() and (x.fetch(range(n)) == rows).all()
     assert x[[]].shape == (0, 13)
+    mask = np.arange(n) % 7 == 2
+    assert (x[mask] == rows[mask]).all() and (x[3:9:2] == rows[3:9:2]).all()
+    assert (x[5] == rows[5]).all() and x[np.int32(5)].shape == (13,)
+    assert (x[{5}] == rows[[5]]).all() and (x[:] == rows).all()
+    assert (np.stack(list(x)) == rows).all()
+    with pytest.raises(cenote.InvalidInput, match="a boolean for each of"):
+        x[mask[:-1]]
 
 
 def test_features_that_do_not_fit_are_refused(directed, folder):

@@ -89,6 +89,60 @@ def test_ids_are_arrays(packages, directed, random_graph):
         names[-len(names) - 1]
 
 
+def test_an_answer_iterates_over_its_columns(directed):
+    search = directed.bfs(3, parents=True)
+    assert list(search) == search.columns == ["level", "parent"] and "level" in search
+    assert search["vertex"].tolist() == list(range(directed.array_length))
+    assert list(directed.reach(3, 10)) == [], "it has none"
+
+
+def test_members_are_masks(directed, undirected):
+    for found in (undirected.mis().members, undirected.kcore(k=4).members, directed.dfs(3).reached):
+        assert found.dtype == bool and found.shape == (directed.array_length,)
+        assert 0 < found.sum() < len(found) and not found.flags.writeable
+        assert directed.ids()[found].tolist() == directed.ids()[np.flatnonzero(found)].tolist()
+    assert undirected.mis()["member"].dtype == bool
+
+
+def test_strings_are_indexed_as_an_array(packages):
+    with cenote.open(packages) as graph:
+        names = graph.ids()
+        ranks = graph.pagerank(memory="64MiB").ranks
+    array = np.asarray(names)
+    assert array.shape == (len(names),) and array.dtype == object
+    best = ranks.argsort()[-3:]
+    mask = np.arange(len(names)) % 1000 == 7
+    for key in (slice(2, 9, 3), slice(-2, None), best, best.reshape(3, 1), mask, best.tolist(), []):
+        expected = array[key]
+        assert names[key].tolist() == expected.tolist() and names[key].shape == expected.shape
+    assert names[np.int64(5)] == names[np.array(5)] == names[5] == array[5]
+    for key in (mask[:5], [len(names)], [0.5], "bash"):
+        with pytest.raises(IndexError):
+            names[key]
+    assert pd.Series(names).tolist() == names.to_pandas().tolist() == names.tolist()
+    assert names.to_arrow().equals(pa.array(names.to_pylist(), pa.large_string()))
+    assert re.match(r"Strings\(\d+: '0ad', .*\.\.\)", repr(names)) and len(repr(names)) < 100
+    with pytest.raises(ValueError, match="copied"):
+        np.asarray(names, copy=False)
+
+
+def test_a_report_without_a_path_is_the_page(directed):
+    plain, recorded = directed.wcc().report(), directed.wcc(record=True).report()
+    for page in (plain, recorded):
+        assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")
+        assert "srcdoc=" in page._repr_html_() and "<script" not in page._repr_html_()
+        assert len(repr(page)) < 60
+    assert "record=True" in plain and "No timeline" not in recorded
+    with pytest.raises(cenote.Unsupported, match="no report"):
+        cenote.components([(1, 2)]).report()
+
+
+def test_representations_leave_out_what_is_not_known(directed):
+    for answer in (directed.pagerank(iterations=2), directed.walk(walkers=3)):
+        assert None in answer.summary.values() and "None" not in repr(answer)
+        assert "None" not in answer._repr_html_()
+
+
 def test_deleted_vertices_are_in_no_table():
     cenote.import_graph([(1, 2), (2, 3), (3, 9)], "few.cenote")
     with cenote.update("few.cenote") as update:
@@ -111,10 +165,17 @@ def test_what_has_no_values_says_so(directed):
         reach.to_arrow()
     with pytest.raises(cenote.InvalidInput, match="no answer of every vertex"):
         reach.write("reach.csv")
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="bfs has no column 'distance', only level"):
         directed.bfs(3)["distance"]
-    with pytest.raises(KeyError):
-        _ = directed.bfs(3).parents
+    for answer, name, option in [
+        (directed.bfs(3), "parents", "parents=True"),
+        (directed.sssp(3), "parents", "parents=True"),
+        (directed.kcore(), "members", "with `k`"),
+        (directed.kcore(k=2), "cores", "without `k`"),
+        (directed.triangles(), "counts", "per_vertex=True"),
+    ]:
+        with pytest.raises(AttributeError, match=f"{answer.algorithm} has no .* run it.*{option}"):
+            getattr(answer, name)
     with pytest.raises(cenote.InvalidInput, match="parquet"):
         directed.bfs(3).to_parquet("levels.csv")
 

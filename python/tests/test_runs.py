@@ -245,8 +245,40 @@ def test_walks_go_along_edges(directed, random_graph):
     assert all(random_graph.has_edge(u, v) for u, v in steps)
     again = directed.walk(source=3, walkers=50, steps=6, seed=4, threads=1)
     assert again.summary["fingerprint"] == result.summary["fingerprint"]
-    with pytest.raises(cenote.InvalidInput, match="one of them"):
-        directed.walk(source=3, starts="random")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options"),
+    [
+        ("betweenness", {"source": [3, 10], "samples": 2}),
+        ("betweenness", {"sources_file": "ids.txt", "samples": 2}),
+        ("similar", {"sources": [3], "pairs": [(3, 10)]}),
+        ("similar", {"sources_file": "ids.txt", "pairs_file": "pairs.txt"}),
+        ("similar", {"pairs": [(3, 10)], "top": 5}),
+        ("walk", {"source": 3, "starts": "random"}),
+        ("walk", {"starts": "all", "starts_file": "ids.txt"}),
+        ("walk", {"walkers": 5, "per_vertex": 2}),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(directed, algorithm, options):
+    Path("ids.txt").write_text("3\n")
+    Path("pairs.txt").write_text("3 10\n")
+    for call in (
+        getattr(directed, algorithm),
+        lambda **given: directed.estimate(algorithm, **given),
+    ):
+        with pytest.raises(cenote.InvalidInput, match=f"{algorithm}: .*give one of them") as raised:
+            call(**options)
+        assert all(name in str(raised.value) for name in options)
+
+
+def test_the_steps_of_a_run_are_explained(directed):
+    steps = directed.explain("bfs", source=3, memory=MEMORY)
+    assert sum(step["pages_read"] for step in steps) > 0
+    assert steps[0]["label"].startswith("level 1")
+    for wrong in ("bfsx", "_run", "estimate", "explain"):
+        with pytest.raises(cenote.InvalidInput, match="no algorithm"):
+            directed.explain(wrong)
 
 
 def test_options_of_every_run_reach_the_library(directed):
@@ -343,7 +375,7 @@ def test_every_run_has_an_estimate(directed, undirected):
     names = [
         name
         for name, method in inspect.getmembers(Graph, inspect.isfunction)
-        if "options" in inspect.signature(method).parameters and name != "estimate"
+        if "options" in inspect.signature(method).parameters and name not in ("estimate", "explain")
     ]
     names = [name for name in names if not name.startswith("_")]
     assert len(names) == 22

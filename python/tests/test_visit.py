@@ -57,6 +57,13 @@ def test_batches_are_the_rows_of_the_matrix(directed, random_graph, direction):
     assert visit.of([7, 7]).stats["bytes_read"] > 0
 
 
+def test_a_frontier_is_any_collection_of_numbers(directed):
+    visit = directed.visit(memory="16MiB")
+    for frontier in ({5, 7}, (at for at in (7, 5, 7)), range(5, 9, 2), np.array([5, 7]), (7, 5)):
+        assert np.concatenate([b.vertices for b in visit.of(frontier)]).tolist() == [5, 7]
+    assert "2 lists" in repr(visit.of({5, 7})) and "all lists" in repr(visit)
+
+
 def test_long_lists_come_in_pieces(folder):
     edges = [(0, v) for v in range(1, 20_000)] + [(v, v + 1) for v in range(1, 19_000)]
     cenote.import_graph(edges, "hub.cenote", directed=True, memory="64MiB")

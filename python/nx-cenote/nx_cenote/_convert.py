@@ -162,23 +162,34 @@ def part(graph: Graph, numbers: NDArray[Any]) -> nx.Graph:
     copy.add_nodes_from(graph.picked(numbers))
     if not len(numbers):
         return copy
+    sources, targets, weights = _edges(graph, numbers)
+    ends = zip(graph.picked(sources), graph.picked(targets), strict=True)
+    if weights is None:
+        copy.add_edges_from(ends)
+    else:
+        weighted = zip(ends, weights.tolist(), strict=True)
+        copy.add_weighted_edges_from((*pair, value) for pair, value in weighted)
+    return copy
+
+
+def _edges(
+    graph: Graph, numbers: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+    """Sources, targets and weights of the edges between vertices, by ascending ids."""
+    assert graph.stored is not None
     is_part = np.zeros(len(graph), dtype=bool)
     is_part[numbers] = True
-    ranks = graph.ranks
-    numbers = numbers[np.argsort(ranks[numbers])]
-    lists: Any = graph.weighted_lists(numbers) if graph.is_weighted else graph.lists(numbers)
-    for number, given in zip(numbers.tolist(), lists, strict=True):
-        found, weights = given if graph.is_weighted else (given, None)
-        chosen = is_part[found]
-        if not copy.is_directed():
-            # Each undirected edge is in two lists: it is added from that of its smaller id.
-            chosen &= ranks[found] >= ranks[number]
-        targets, source = graph.picked(found[chosen]), graph.nodes[number]
-        if weights is None:
-            copy.add_edges_from((source, target) for target in targets)
-        else:
-            values = weights[chosen].tolist()
-            copy.add_weighted_edges_from(
-                (source, target, value) for target, value in zip(targets, values, strict=True)
-            )
-    return copy
+    ranks, none = graph.ranks, np.empty(0, np.uint32)
+    parts = [(none, none, np.empty(0))]
+    budget = {} if memory() is None else {"memory": memory()}
+    for batch in graph.stored.visit(is_part, weights=graph.is_weighted, **budget):
+        sources, chosen = batch.sources(), is_part[batch.targets]
+        if not graph.is_directed():
+            # Each undirected edge is in two lists: it is taken from that of its smaller id.
+            chosen &= ranks[batch.targets] >= ranks[sources]
+        weights = np.empty(0) if batch.weights is None else batch.weights[chosen]
+        parts.append((sources[chosen], batch.targets[chosen], weights))
+    sources, targets, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
+    # Repeated edges keep their order.
+    order = np.lexsort((ranks[targets], ranks[sources]))
+    return sources[order], targets[order], weights[order] if graph.is_weighted else None

@@ -13,6 +13,8 @@ import numpy as np
 
 import cenote
 
+from ._views import Degrees, Edges, Nodes
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
@@ -21,7 +23,9 @@ LISTS_PER_READ = 4096
 """Lists of neighbours that are read, and in memory, at a time."""
 
 
-def open(path: str | os.PathLike[str], *, at: str | None = None) -> Graph:
+def open(
+    path: str | os.PathLike[str], *, at: str | None = None, memory: int | None = None
+) -> Graph:
     """Opens a graph file for NetworkX's functions, which run on it without a conversion.
 
     Its nodes are the ids of the graph. Runs use the memory of `nx.config.backends.cenote.memory`.
@@ -29,6 +33,8 @@ def open(path: str | os.PathLike[str], *, at: str | None = None) -> Graph:
     Args:
         path: the graph file.
         at: the name of a snapshot [the present state].
+        memory: bytes to keep for the pages of lists and ids that functions look up, such as those
+            of paths and searches.
 
     Raises:
         CenoteError: as `cenote.open`.
@@ -39,7 +45,7 @@ def open(path: str | os.PathLike[str], *, at: str | None = None) -> Graph:
         ...     nx.has_path(G, "bash", "libc6")
         True
     """
-    stored = cenote.open(path, at=at)
+    stored = cenote.open(path, at=at, memory=memory)
     info = stored.info()
     if deleted := info["deleted_vertices"]:
         stored.close()
@@ -126,7 +132,7 @@ class Graph:
         return 0 if self.stored is None else self.stored.vertex_count
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.nodes)
+        return iter(self.node_list)
 
     def __contains__(self, node: object) -> bool:
         return self.number(node) is not None
@@ -142,8 +148,54 @@ class Graph:
         """Number of stored edges; parallel edges of a converted graph are stored once."""
         return 0 if self.stored is None else self.stored.edge_count
 
+    @property
+    def nodes(self) -> Nodes:
+        """The nodes, as `G.nodes` or `G.nodes()`."""
+        return Nodes(self)
+
+    @property
+    def edges(self) -> Edges:
+        """The edges, as `G.edges` or `G.edges()`: each is read when it is reached."""
+        return Edges(self)
+
+    @property
+    def degree(self) -> Degrees:
+        """The degrees: `G.degree[n]`, `G.degree(n)`, or pairs of nodes and degrees of all."""
+        return Degrees(self)
+
+    def neighbors(self, n: Any) -> Iterator[Any]:
+        """The neighbours of a node, ascending by the ids of the file; out-neighbours if directed.
+
+        Raises:
+            NetworkXError: there is no such node.
+        """
+        if (number := self.number(n)) is None:
+            raise nx.NetworkXError(f"The node {n} is not in the graph.")
+        return iter(self.picked(next(self.lists(np.array([number])))))
+
+    def has_edge(self, u: Any, v: Any) -> bool:
+        """Whether there is an edge, from `u` to `v` if the graph is directed."""
+        source, target = self.number(u), self.number(v)
+        if source is None or target is None:
+            return False
+        return bool(np.any(next(self.lists(np.array([source]))) == target))
+
+    def has_node(self, n: Any) -> bool:
+        """Whether there is a node."""
+        return n in self
+
+    def subgraph(self, nodes: Any) -> nx.Graph:
+        """The graph of some nodes, a copy in memory; nodes that are not in the graph are left out.
+
+        Raises:
+            CenoteError: the graph cannot be read.
+        """
+        from ._convert import part
+
+        return part(self, np.unique(self.numbers_in(nodes)))
+
     @cached_property
-    def nodes(self) -> list[Any]:
+    def node_list(self) -> list[Any]:
         """The node of each vertex, by its number."""
         if self._nodes is not None:
             return self._nodes
@@ -168,6 +220,42 @@ class Graph:
         assert self.stored is not None
         return str if isinstance(self.stored.id_of(0), str) else (int, np.integer)
 
+    def numbers_in(self, nbunch: Any) -> NDArray[np.int64]:
+        """The numbers of a node, or of those of several that are in the graph.
+
+        Raises:
+            NetworkXError: it is neither a node nor a collection.
+        """
+        if (number := self.number(nbunch)) is not None:
+            return np.array([number])
+        try:
+            found = [self.number(node) for node in nbunch]
+        except TypeError:
+            raise nx.NetworkXError(f"Node {nbunch} is not in the graph.") from None
+        return np.array([at for at in found if at is not None], dtype=np.int64)
+
+    def degrees(self, numbers: NDArray[Any] | None = None) -> NDArray[np.uint64]:
+        """The degree of each of some vertices, or of all, the sum of both directions.
+
+        Raises:
+            NetworkXNotImplemented: the degrees would not be those of NetworkX.
+        """
+        if self.is_converted and self.is_multigraph():
+            raise nx.NetworkXNotImplemented("parallel edges count in NetworkX, and are one here")
+        if self.loops != 0 and not self.is_directed():
+            reason = "self-loops count twice in NetworkX, and once here"
+            raise nx.NetworkXNotImplemented(reason)
+        if not self.has_in_edges:
+            reason = "the graph has no in-edges: import it with in_edges=True"
+            raise nx.NetworkXNotImplemented(reason)
+        if self.stored is None:
+            return np.empty(0, np.uint64)
+        ids = None if numbers is None else self.ids_of(numbers)
+        degrees = np.asarray(self.stored.degree(ids))
+        if self.is_directed():
+            degrees = degrees + np.asarray(self.stored.degree(ids, direction="in"))
+        return degrees
+
     def id_of(self, node: Any) -> Any:
         """The id of a node in the file."""
         return node if self._numbers is None else self._numbers[node]
@@ -175,15 +263,15 @@ class Graph:
     def ids_of(self, numbers: NDArray[Any]) -> list[Any]:
         """The ids in the file of vertices."""
         found = numbers.tolist()
-        return found if self._numbers is not None else [self.nodes[at] for at in found]
+        return found if self._numbers is not None else [self.node_list[at] for at in found]
 
     def keyed(self, values: NDArray[Any]) -> dict[Any, Any]:
         """Values by vertex as a dict by node, in the order of the nodes."""
-        return dict(zip(self.nodes, values.tolist(), strict=True))
+        return dict(zip(self.node_list, values.tolist(), strict=True))
 
     def picked(self, numbers: NDArray[Any]) -> list[Any]:
         """The nodes of vertices."""
-        return [self.nodes[at] for at in numbers.tolist()]
+        return [self.node_list[at] for at in numbers.tolist()]
 
     def lists(self, numbers: NDArray[Any], *, inward: bool = False) -> Iterator[NDArray[np.int64]]:
         """The neighbours of vertices, ascending by their ids; up to 4,096 lists in memory."""
@@ -242,7 +330,7 @@ class Graph:
 
     @cached_property
     def _number_of_id(self) -> dict[Any, int]:
-        return {id: at for at, id in enumerate(self.nodes)}
+        return {id: at for at, id in enumerate(self.node_list)}
 
     @cached_property
     def ranks(self) -> NDArray[np.int64]:
@@ -251,7 +339,7 @@ class Graph:
             return np.arange(len(self))
         ids = self.stored.ids()
         if isinstance(ids, cenote.Strings):
-            order = np.asarray(sorted(range(len(self)), key=self.nodes.__getitem__))
+            order = np.asarray(sorted(range(len(self)), key=self.node_list.__getitem__))
         else:
             order = np.argsort(ids)
         ranks = np.empty(len(self), dtype=np.int64)

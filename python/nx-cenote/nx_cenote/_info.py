@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 WEIGHTS = "`weight` names an attribute of integers or floats that are not negative. "
@@ -109,8 +110,24 @@ DEFAULT_CONFIG: dict[str, Any] = {"memory": None, "directory": None, "min_edges"
 so."""
 
 
+AUTOMATIC = "NX_CENOTE_AUTOCONFIG"
+"""The variable of the environment that puts the backend in `nx.config.backend_priority`."""
+
+PRIORITIES = ("NETWORKX_BACKEND_PRIORITY", "NETWORKX_BACKEND_PRIORITY_ALGOS")
+"""What NetworkX itself reads. One that is set stands."""
+
+
+def configure() -> None:
+    """Has NetworkX, which reads its variables afterwards, try the backend first."""
+    is_wanted = os.environ.get(AUTOMATIC, "").strip().lower() in ("1", "true")
+    is_set = any(name in os.environ for name in (*PRIORITIES, "NETWORKX_AUTOMATIC_BACKENDS"))
+    if is_wanted and not is_set:
+        os.environ[PRIORITIES[0]] = "cenote"
+
+
 def get_info() -> dict[str, Any]:
     """The description of the backend for NetworkX."""
+    configure()
     return {
         "backend_name": "cenote",
         "project": "nx-cenote",

@@ -46,6 +46,21 @@ def test_networkx_finds_the_backend_and_imports_nothing_heavy_for_it():
     assert python(code) == "True []"
 
 
+def test_a_variable_makes_it_the_first_backend_unless_another_is_named():
+    code = "import networkx as nx; print(nx.config.backend_priority.algos)"
+    for given, expected in [
+        ({"NX_CENOTE_AUTOCONFIG": "True"}, "['cenote']"),
+        ({"NX_CENOTE_AUTOCONFIG": "1"}, "['cenote']"),
+        ({"NX_CENOTE_AUTOCONFIG": "False"}, "[]"),
+        ({}, "[]"),
+        ({"NX_CENOTE_AUTOCONFIG": "True", "NETWORKX_BACKEND_PRIORITY": ""}, "[]"),
+    ]:
+        assert python(code, **given) == expected, given
+    code = "import networkx as nx; nx.config.backends.cenote.min_edges = 1; G = nx.path_graph(9);"
+    code += "nx.is_connected(G); print('cenote' in G.__networkx_cache__['backends'])"
+    assert python(code, NX_CENOTE_AUTOCONFIG="True") == "True"
+
+
 def test_the_metadata_is_that_of_the_project():
     project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
     assert project["entry-points"] == {

@@ -83,7 +83,7 @@ impl Features {
         }
         let stored = graph.stored();
         let is_of_graph = header.salt == stored.superblock().salt
-            && header.rows <= graph.vertices()
+            && header.rows <= stored.vertices() as u64
             && header.numbering == numbering(stored, header.rows)?;
         if !is_of_graph {
             let reason = "has the rows of another graph, or of another numbering of its vertices, \
@@ -95,7 +95,7 @@ impl Features {
         Ok(Self { file, warning: drive.warning, reader: Mutex::default() })
     }
 
-    /// Rows: the vertices that the graph had when the file was written.
+    /// Rows: the vertices that the graph had when the file was written, deleted ones included.
     pub fn rows(&self) -> u64 {
         self.file.header.rows
     }

@@ -36,7 +36,7 @@ impl FeatureWriter {
         if columns == 0 {
             return Err(Error::parameter("columns", "is 0: a row has at least one number"));
         }
-        let (stored, rows) = (graph.stored(), graph.vertices());
+        let (stored, rows) = (graph.stored(), graph.stored().vertices() as u64);
         let salt = stored.superblock().salt;
         let header = Header { kind, columns, rows, salt, numbering: numbering(stored, rows)? };
         let mut writer = Self {
@@ -95,7 +95,10 @@ impl FeatureWriter {
     fn wrong_count(&self, what: &str) -> Error {
         let (rows, row_bytes) = (self.header.rows, self.row_bytes());
         let found = self.bytes / row_bytes;
-        let reason = format!("{what} rows than vertices: {found} of {row_bytes} bytes, not {rows}");
+        let reason = format!(
+            "{what} rows than vertices: {found} of {row_bytes} bytes, not {rows}, a row for each \
+             vertex, deleted ones included"
+        );
         Error::input(&self.path, reason)
     }
 

@@ -59,7 +59,8 @@ impl Content<'_> {
                 "Not recorded",
                 "No timeline",
                 "This run was not recorded: what bounded it, its timeline, its steps and the time \
-                 of its reads are only known of a run that is asked to record.",
+                 of its reads are only known of a run that is asked to record, in Python with \
+                 `record=True`.",
             )),
         }
         page.sections.push(answer(&self.summary, self.pictures));

@@ -65,6 +65,30 @@ fn rows_of_any_width_come_back_in_the_given_order() {
     }
 }
 
+/// Deleted vertices keep their numbers, and so their rows.
+#[test]
+fn a_deleted_vertex_keeps_its_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, whole) = graph(folder.path(), 40);
+    let (rows, before) = written(&whole, folder.path(), FeatureType::U8, 1);
+    let mut update = Update::open(&path).unwrap();
+    update.delete_vertex(0).unwrap();
+    update.commit().unwrap();
+    let graph = Graph::open(&path).unwrap();
+    assert_eq!((graph.vertices(), graph.stored().vertices()), (39, 40));
+    let fetched = |path: &Path| graph.features(path)?.fetch(&[39, 0], NEVER);
+    assert_eq!(fetched(&before).unwrap(), [rows[39], rows[0]]);
+    let after = folder.path().join("after.features");
+    let mut writer = graph.create_features(&after, FeatureType::U8, 1).unwrap();
+    writer.push(&rows).unwrap();
+    writer.finish().unwrap();
+    assert_eq!(fetched(&after).unwrap(), [rows[39], rows[0]]);
+    let mut writer = graph.create_features(&after, FeatureType::U8, 1).unwrap();
+    writer.push(&rows[1..]).unwrap();
+    let error = writer.finish().unwrap_err().to_string();
+    assert!(error.contains("deleted ones included"), "{error}");
+}
+
 #[test]
 fn damaged_files_are_refused_and_the_page_is_named() {
     let folder = tempfile::tempdir().unwrap();

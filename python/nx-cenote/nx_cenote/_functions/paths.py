@@ -41,12 +41,12 @@ def _chain(G: Graph, parents: NDArray[np.uint32], end: int) -> list[Any]:
     # The parent of a source is itself.
     while (parent := int(parents[chain[-1]])) != chain[-1]:
         chain.append(parent)
-    return [G.nodes[at] for at in reversed(chain)]
+    return [G.node_list[at] for at in reversed(chain)]
 
 
 def _chains(G: Graph, parents: NDArray[np.uint32], ends: NDArray[Any]) -> dict[Any, list[Any]]:
     """The paths to vertices; those to their parents are among them."""
-    before, nodes = parents.tolist(), G.nodes
+    before, nodes = parents.tolist(), G.node_list
     paths: dict[int, list[Any]] = {}
     for end in ends.tolist():
         # Over edges of no length a parent may come later: back to a path that is known.

@@ -4,13 +4,17 @@ use std::borrow::Cow;
 
 use cenote_store::{Id, IdRef, Ids, StoreError, VertexId, Weight};
 
+use super::known::KnownIds;
 use crate::error::Result;
 
 /// The list of one vertex, in the order of the user's ids.
 #[derive(Debug)]
 pub struct NeighborList<'a> {
     ids: &'a Ids,
+    /// The ids of its neighbours, if they are known.
+    known: Option<&'a KnownIds>,
     vertex: VertexId,
+    /// Of the neighbours, ascending: their places among the known ids, else among all.
     ranks: Cow<'a, [VertexId]>,
     weights: Vec<Weight>,
 }
@@ -18,25 +22,28 @@ pub struct NeighborList<'a> {
 impl<'a> NeighborList<'a> {
     pub(super) fn new(
         ids: &'a Ids,
+        known: Option<&'a KnownIds>,
         vertex: VertexId,
         list: &'a [VertexId],
-        weights: &[Weight],
+        weights: Vec<Weight>,
     ) -> Result<Self> {
-        let weights = weights.to_vec();
-        if ids.is_natural() {
-            return Ok(Self { ids, vertex, ranks: list.into(), weights });
+        if ids.is_natural() && known.is_none() {
+            return Ok(Self { ids, known, vertex, ranks: list.into(), weights });
         }
         let mut ranks = Vec::with_capacity(list.len());
-        ids.ranks_of(list, &mut ranks)?;
+        match known {
+            Some(known) => known.places_of(list, &mut ranks),
+            None => ids.ranks_of(list, &mut ranks)?,
+        }
         if weights.is_empty() {
             ranks.sort_unstable();
-            return Ok(Self { ids, vertex, ranks: ranks.into(), weights });
+            return Ok(Self { ids, known, vertex, ranks: ranks.into(), weights });
         }
         // Repeated edges keep their order.
         let mut ranked: Vec<(VertexId, Weight)> = ranks.into_iter().zip(weights).collect();
         ranked.sort_by_key(|(rank, _)| *rank);
         let (ranks, weights): (Vec<_>, Vec<_>) = ranked.into_iter().unzip();
-        Ok(Self { ids, vertex, ranks: ranks.into(), weights })
+        Ok(Self { ids, known, vertex, ranks: ranks.into(), weights })
     }
 
     /// The user's id of the vertex.
@@ -67,7 +74,7 @@ impl<'a> NeighborList<'a> {
     pub fn ids_at(&self, places: &[usize]) -> Result<Vec<Id>> {
         let ranks: Vec<VertexId> = places.iter().map(|&place| self.ranks[place]).collect();
         let mut ids = Vec::with_capacity(ranks.len());
-        self.ids.for_each_of(&ranks, |id| {
+        self.for_each_id(&ranks, |id| {
             ids.push(id.to_id());
             Ok::<_, StoreError>(())
         })?;
@@ -79,8 +86,8 @@ impl<'a> NeighborList<'a> {
         &self.weights
     }
 
-    /// Calls `visit` with each neighbour and the weight of the edge, if it has one. Ids are
-    /// streamed, so the ids of a long list are never all in memory.
+    /// Calls `visit` with each neighbour and the weight of the edge, if it has one. The ids of a
+    /// long list are streamed, so they are never all in memory.
     ///
     /// # Errors
     /// Errors of `visit`, or an id cannot be read.
@@ -89,6 +96,18 @@ impl<'a> NeighborList<'a> {
         mut visit: impl FnMut(IdRef<'_>, Option<Weight>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut weights = self.weights.iter().copied();
-        self.ids.for_each_of(&self.ranks, |id| visit(id, weights.next()))
+        self.for_each_id(&self.ranks, |id| visit(id, weights.next()))
+    }
+
+    /// Calls `visit` with the ids of some of its ranks, which ascend.
+    fn for_each_id<E: From<StoreError>>(
+        &self,
+        ranks: &[VertexId],
+        mut visit: impl FnMut(IdRef<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.known {
+            Some(known) => ranks.iter().try_for_each(|&rank| visit(known.get(rank))),
+            None => self.ids.for_each_of(ranks, visit),
+        }
     }
 }

@@ -6,8 +6,10 @@
 //!
 //! - `requested`: the vertices, from ids and files
 //! - `readers`: the threads that read
+//! - `known`: ids of the neighbours in a window, looked up together
 //! - [`NeighborList`]: what the caller gets
 
+mod known;
 mod list;
 mod readers;
 mod requested;
@@ -21,6 +23,7 @@ use cenote_engine::THREADS_MAX;
 use cenote_pool::Pool;
 use cenote_store::{Adjacency, Direction, Id, Ids, ListsRead, VertexId, Weight};
 
+use self::known::{KnownIds, lists_fitting};
 pub use self::list::NeighborList;
 use self::readers::{Reader, Room};
 use self::requested::Requested;
@@ -39,9 +42,10 @@ const WINDOW_VERTICES_MAX: usize = 1 << 13;
 /// Ids that are looked up at a time, and bytes of their text. A search reads a page or two; ids
 /// that are looked up together are found by reading each page once.
 const WINDOW_IDS: u64 = 1 << 16;
-/// They are fewer where they would take more than `1 / IDS_SHARE` of the memory.
+/// They are fewer where they would take more than `1 / IDS_SHARE` of the memory, which the ids of
+/// neighbours take when these are found.
 const WINDOW_IDS_MIN: u64 = 1 << 10;
-const IDS_SHARE: u64 = 16;
+const IDS_SHARE: u64 = 8;
 /// Memory for an id until it is found, and how much of that is text.
 const ID_BYTES: u64 = 128;
 const ID_TEXT_BYTES: u64 = 32;
@@ -65,6 +69,9 @@ const LIST_BYTES_FREE: u64 = 8 << 20;
 
 /// Default memory for lists and pages.
 const MEMORY_BYTES: u64 = 256 << 20;
+
+/// Gets the vertices of a window, and their lists.
+type VisitWindow<'v, E> = &'v mut dyn FnMut(&[VertexId], &[Vec<VertexId>]) -> Result<(), E>;
 
 /// Gets a vertex, its list and the weights.
 pub(super) type VisitStored<'v, E> =
@@ -161,9 +168,21 @@ impl<'g> Neighbors<'g> {
         &self,
         mut visit: impl FnMut(&NeighborList<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let ids = self.graph.kept_ids()?;
-        self.for_each_stored(&mut |vertex, list, weights| {
-            visit(&NeighborList::new(ids, vertex, list, weights)?)
+        let (ids, ids_bytes) = (self.graph.kept_ids()?, self.ids_bytes());
+        self.for_each_window(&mut |vertices, lists| {
+            let mut rest = vertices.iter().zip(lists);
+            let mut first = 0;
+            while first < lists.len() {
+                let count = lists_fitting(ids, &lists[first..], ids_bytes);
+                let known = KnownIds::of(ids, &lists[first..][..count], ids_bytes)?;
+                for (&vertex, list) in rest.by_ref().take(count) {
+                    self.watch.check()?;
+                    let weights = self.weights_of(vertex)?;
+                    visit(&NeighborList::new(ids, known.as_ref(), vertex, list, weights)?)?;
+                }
+                first += count;
+            }
+            Ok(())
         })
     }
 
@@ -172,6 +191,17 @@ impl<'g> Neighbors<'g> {
         &self,
         visit: VisitStored<'_, E>,
     ) -> Result<(), E> {
+        self.for_each_window(&mut |vertices, lists| {
+            for (&vertex, list) in vertices.iter().zip(lists) {
+                self.watch.check()?;
+                visit(vertex, list, &self.weights_of(vertex)?)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `visit` with the lists of some vertices at a time, as they are stored.
+    fn for_each_window<E: From<Error>>(&self, visit: VisitWindow<'_, E>) -> Result<(), E> {
         check_direction(self.graph, self.direction)?;
         let graph = self.graph.stored();
         let ids = self.graph.kept_ids()?;
@@ -215,7 +245,7 @@ impl<'g> Neighbors<'g> {
         &self,
         readers: &[Reader],
         window: &Window,
-        visit: VisitStored<'_, E>,
+        visit: VisitWindow<'_, E>,
     ) -> Result<bool, E> {
         let mut lists = vec![Vec::new(); window.vertices.len()];
         let mut parts = window.parts(readers);
@@ -233,10 +263,7 @@ impl<'g> Neighbors<'g> {
                 }
             }
         }
-        for (&vertex, list) in window.vertices.iter().zip(lists) {
-            self.watch.check()?;
-            visit(vertex, &list, &self.weights_of(vertex)?)?;
-        }
+        visit(&window.vertices, &lists)?;
         Ok(true)
     }
 
@@ -286,9 +313,14 @@ impl<'g> Neighbors<'g> {
         Ok(vertices)
     }
 
+    /// Memory for ids: at first for those that are looked up, then for those of neighbours.
+    fn ids_bytes(&self) -> u64 {
+        (self.memory_bytes / IDS_SHARE).max(WINDOW_IDS_MIN * ID_BYTES)
+    }
+
     /// Most ids that are looked up at a time.
     fn ids_max(&self) -> u64 {
-        (self.memory_bytes / IDS_SHARE / ID_BYTES).clamp(WINDOW_IDS_MIN, WINDOW_IDS)
+        (self.ids_bytes() / ID_BYTES).min(WINDOW_IDS)
     }
 
     fn entry_bytes(&self) -> u64 {
@@ -300,7 +332,7 @@ impl<'g> Neighbors<'g> {
     fn lists_bytes(&self) -> u64 {
         let graph = self.graph.stored();
         let others = graph.index_bytes() + graph.lookup_bytes();
-        self.memory_bytes.saturating_sub(others as u64 + self.ids_max() * ID_BYTES)
+        self.memory_bytes.saturating_sub(others as u64 + self.ids_bytes())
     }
 
     /// At most so many vertices to read next, if their lists are `factor` times as long as they
