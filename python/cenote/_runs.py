@@ -303,7 +303,7 @@ class Runs(Running):
             iterations: the most [10, with a tolerance 1000].
             tolerance: stop when the ranks change by less, summed over all vertices.
             damping: probability to follow an edge.
-            personalize, personalize_file: ids where the surfer starts and returns, or their weights.
+            personalize, personalize_file: ids to start at and return to, or weights by id.
             weighted: follow an edge in proportion to its weight.
             variant: the definition; `"cave"` is that of the CAVE paper.
             options: see `RunOptions`.

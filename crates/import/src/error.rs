@@ -76,7 +76,10 @@ pub enum ImportError {
     #[error("{0}")]
     Options(String),
     /// There are too many vertices.
-    #[error("{vertices} vertices are too many: a graph has at most 4294967294")]
+    #[error(
+        "{vertices} vertices are too many: a graph has at most 4294967294, in one file or in \
+         shards; divide the edges among several graphs, or leave vertices out"
+    )]
     Vertices {
         /// Number of vertices found.
         vertices: u64,

@@ -70,7 +70,7 @@ OWN_CALLS = {
         *[{}, {"alpha": 0.5, "tol": 1e-10}, {"max_iter": 1, "tol": 1e-12}],
         *[{"alpha": 0.0}, {"personalization": {"no such node": 1}}],
         {"personalization": dict.fromkeys([*nodes[:2], *MISSING], 3.0), "tol": 1e-10},
-        {"personalization": dict(zip(nodes, [1, 0, 7, 0.5])), "tol": 1e-10},
+        {"personalization": dict(zip(nodes, [1, 0, 7, 0.5], strict=False)), "tol": 1e-10},
     ],
     "betweenness_centrality": lambda nodes, size: [
         *[{}, {"normalized": False}, {"k": size}],

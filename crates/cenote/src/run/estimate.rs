@@ -36,6 +36,7 @@ impl Estimate {
         algorithm: &'static str,
         config: &EngineConfig,
         estimate: cenote_algo::Estimate,
+        memory_bytes_min: u64,
     ) -> Self {
         let plan = &estimate.memory;
         // The index, which this process has loaded too, is in the plan.
@@ -46,7 +47,7 @@ impl Estimate {
             memory_bytes: estimate.used_bytes + program_bytes,
             memory_bytes_at_least: estimate.used_bytes_at_least + program_bytes,
             memory_bytes_at_most: plan.total_bytes() + program_bytes,
-            memory_bytes_min: plan.needed_bytes,
+            memory_bytes_min,
             program_bytes,
             plan: estimate,
         }

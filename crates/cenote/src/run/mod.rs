@@ -301,9 +301,9 @@ impl<'g, A: Algorithm> Run<'g, A> {
     /// As [`run`](Self::run).
     pub fn estimate(mut self) -> Result<Estimate> {
         self.prepare()?;
-        let job = self.job()?;
+        let mut job = self.job()?;
         let config = self.algorithm.config(&job)?;
-        Ok(Estimate::new(A::NAME, &job.engine, A::estimate(&config, &job)?))
+        estimate::<A>(&config, &mut job)
     }
 
     /// Runs the algorithm.
@@ -390,7 +390,7 @@ impl<'g, A: Algorithm> Run<'g, A> {
         if !self.records() {
             return Ok(None);
         }
-        let estimate = Estimate::new(A::NAME, &job.engine, A::estimate(config, job)?);
+        let estimate = estimate::<A>(config, job)?;
         let larger = larger_budgets::<A>(config, job, estimate.plan.bytes_read);
         let started_ns = self.graph.stored().device().clock().now_ns();
         Recorder::start(&self.graph.budgets, started_ns, (estimate, larger)).map(Some)
@@ -429,6 +429,20 @@ fn inputs<A: Algorithm>(graph: &Graph, algorithm: &A) -> Vec<PathBuf> {
     let mut inputs = algorithm.inputs();
     inputs.push(graph.path().to_owned());
     inputs
+}
+
+/// Estimates a run.
+fn estimate<A: Algorithm>(config: &A::Config, job: &mut Job<'_>) -> Result<Estimate> {
+    let plan = A::estimate(config, job)?;
+    // Too little memory is an error that names the least.
+    let own = std::mem::replace(&mut job.engine.memory_bytes, 1);
+    let refused = A::estimate(config, job).err();
+    job.engine.memory_bytes = own;
+    let least = match refused {
+        Some(Error::MemoryBudget { needed, .. }) => needed,
+        _ => plan.memory.needed_bytes,
+    };
+    Ok(Estimate::new(A::NAME, &job.engine, plan, least))
 }
 
 /// The most doublings of a budget that are estimated.
