@@ -94,7 +94,8 @@ pub enum ImportError {
         input: Option<String>,
         /// The budget in bytes.
         given: usize,
-        /// A sufficient budget in bytes; an estimate if the input was not read to its end.
+        /// A sufficient budget in bytes; an estimate if an input can be read only once and was not
+        /// read to its end.
         needed: usize,
         /// What did not fit.
         what: &'static str,

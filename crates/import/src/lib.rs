@@ -68,6 +68,7 @@ pub use arrow::ArrowBatches;
 /// The crate of [`ArrowBatches`], in the version that it uses.
 pub use arrow_array;
 pub use config::{Format, Header, IdKind, ImportConfig, Input, InputSpec, THREADS_MAX};
+pub use driver::{Streamed, StreamedIds};
 pub use each::{VisitEdge, for_each_edge};
 pub use edges::{Edge, EdgeId, EdgeWeight, Edges};
 pub use error::{ImportError, Result};

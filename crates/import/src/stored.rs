@@ -7,9 +7,9 @@ use cenote_store::edges::for_each_edge;
 use cenote_store::superblock::IdKind;
 use cenote_store::{Graph, IdRef, Ids, IdsSource, StoreError, VertexId, WeightType};
 
+use crate::driver::{IdsMemory, Known};
 use crate::edges::{EdgeWeight, OpenRows};
 use crate::error::{ImportError, Result};
-use crate::ids::integers::IntegerSet;
 use crate::rows::{RowReader, no_weight};
 use crate::thread_rows::{RowSender, THREAD_ROWS_MEMORY, ThreadRows};
 
@@ -44,9 +44,13 @@ impl StoredSource<'_> {
         Err(ImportError::Format { input: file.clone(), reason })
     }
 
-    /// Bytes of memory of the ranks as ids.
-    pub fn ids_bytes(&self) -> usize {
-        self.held_bytes + IntegerSet::bitmap_bytes(self.ids.vertices as usize / (1 << 16) + 1)
+    /// What is known before its edges are read. Its ids are the ranks.
+    pub fn known(&self) -> Known {
+        let StoredIds { vertices, edges, .. } = *self.ids;
+        let chunks = vertices as usize / (1 << 16) + 1;
+        let mut ids = IdsMemory::of_integers(vertices, chunks, 0);
+        ids.held += self.held_bytes;
+        Known { vertices, edges, ids }
     }
 }
 

@@ -20,6 +20,9 @@ use crate::report::Result;
 /// Bytes of a slot of the table.
 const SLOT_BYTES: u64 = 16;
 
+/// Bytes of a pair of nodes in the lists of both.
+const PAIR_BYTES: u64 = 2 * size_of::<Entry>() as u64;
+
 /// The first table has one slot for so many entries of lists.
 const ENTRIES_PER_SLOT: u64 = 4;
 
@@ -29,14 +32,18 @@ const GROWTH: u64 = 2;
 /// The least slots: a fifth of them is more than the threads, each of which may fill one too many.
 const SLOTS_MIN: u64 = 1 << 12;
 
-/// The slots that suffice for any graph between subsets: a table is full at four fifths.
+/// The slots that suffice for so many entries of lists: each pair of nodes is in two of them, and a
+/// table is full at four fifths.
 fn enough(entries: u64) -> u64 {
-    entries + entries / 4 + SLOTS_MIN
+    let pairs = entries / 2;
+    pairs + pairs / 4 + SLOTS_MIN
 }
 
-/// The most bytes of a table.
-pub(super) fn bytes_for(entries: u64) -> u64 {
-    enough(entries) * SLOT_BYTES
+/// The most bytes that levels of a graph of so many vertices and entries need.
+pub(super) fn most_bytes(vertices: usize, entries: u64) -> u64 {
+    // A table may take half of what is beside the nodes, and is there while lists are made of it.
+    let (table, lists) = (enough(entries) * SLOT_BYTES, entries / 2 * PAIR_BYTES);
+    Level::bytes_for(vertices as u64, 0) + (2 * table).max(lists + lists.max(table))
 }
 
 /// The least bytes of a table.
@@ -184,7 +191,7 @@ impl Pairs {
         let nodes = degrees.len();
         let pairs = self.used.load(Ordering::Relaxed);
         // The next level is made when the table is gone.
-        let lists = pairs * 2 * size_of::<Entry>() as u64;
+        let lists = pairs * PAIR_BYTES;
         let bytes = lists + lists.max(self.keys.len() as u64 * SLOT_BYTES);
         if bytes > room.beside(nodes) {
             return Err(room.exceeded(nodes, bytes));

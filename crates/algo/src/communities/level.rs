@@ -1,7 +1,8 @@
 //! A level in memory: nodes with weighted lists.
 
-use cenote_engine::{Engine, EngineError, HugeVec};
+use cenote_engine::{Engine, HugeVec};
 
+use super::budget::budget_error;
 use crate::report::{AlgoError, Result};
 
 /// Words of an entry: the node, and the lower and the upper half of the weight.
@@ -20,8 +21,12 @@ pub(super) struct Room {
     pub what: &'static str,
     /// What may be used.
     pub bytes: u64,
+    /// The most that levels of the graph need.
+    pub bytes_most: u64,
     /// The budget of the run, for messages.
     pub budget: u64,
+    /// One that suffices for any level.
+    pub sufficient: u64,
 }
 
 impl Room {
@@ -30,19 +35,14 @@ impl Room {
         self.bytes.saturating_sub(nodes as u64 * NODE_BYTES)
     }
 
-    /// The error for a level of so many nodes whose lists, and what makes them, take so much. It
-    /// names a sufficient budget.
+    /// The error for a level of so many nodes whose lists, and what makes them, take so much or
+    /// more. It names a budget that suffices for any level.
     pub fn exceeded(&self, nodes: usize, bytes: u64) -> AlgoError {
         let bytes = bytes + nodes as u64 * NODE_BYTES;
-        // The other half of more memory goes to cached pages.
-        let needed = self.budget + 2 * bytes.saturating_sub(self.bytes).max(1);
-        AlgoError::Engine(EngineError::Budget {
-            what: self.what.to_owned(),
-            given: self.budget,
-            needed,
-            suggested: needed.div_ceil(1 << 20),
-            breakdown: format!("the graph between its communities {bytes}"),
-        })
+        let most = self.bytes_most;
+        let breakdown =
+            format!("the graph between its communities {bytes} or more, of any at most {most}");
+        budget_error(self.what.to_owned(), (self.budget, self.sufficient), breakdown)
     }
 }
 

@@ -27,10 +27,11 @@
 //! Each iteration starts from the communities of the one before, in another order. All weights are
 //! integers, so no sum depends on an order ([`lists`]).
 //!
-//! **Memory.** The graph between subsets must fit: 24 bytes for each pair of adjacent ones, beside
-//! a table of up to 20. A run with too small a budget for it ends with an error that names one that
-//! suffices.
+//! **Memory.** The graph between subsets must fit: 96 bytes for each subset, 24 for each pair of
+//! adjacent ones, beside a table of up to 20 while it is made. A run with too small a budget for it
+//! ends with an error that names one that suffices for any communities ([`budget`]).
 
+mod budget;
 mod gather;
 mod level;
 mod levels;
@@ -48,13 +49,13 @@ use cenote_engine::{
     Adjacency, Direction, Engine, EngineConfig, Graph, HugeVec, Needs, VertexId, setters,
 };
 
-use crate::estimate::{Estimate, Reads, engine_for, kept, plan_for};
+use crate::estimate::{Estimate, Reads, kept};
 use crate::groups::{Groups, Labels};
 use crate::parallel::{self, copy, fill};
 use crate::ranks::{Ranks, for_each_by_id};
 use crate::report::{AlgoError, Result, Run, pages};
 use gather::Numbers;
-use level::{Level, Room};
+use level::Room;
 use levels::Levels;
 use lists::Scale;
 use partition::{ISOLATED, Partition, get};
@@ -191,7 +192,6 @@ fn needs_with(
     visits: u64,
 ) -> Needs {
     let n = graph.vertices();
-    let entries = graph.superblock().stored_out;
     let longest = graph.adjacency(Direction::Out).map_or(0, Adjacency::list_entries_bound);
     let state_bytes = partition::bytes_for(n, config.threads)
         + Ranks::bytes_for(graph)
@@ -199,8 +199,19 @@ fn needs_with(
         + config.threads as u64 * Tally::bytes_for(longest)
         + 2 * Numbers::bytes_for(n)
         + gather::least_bytes();
-    let scratch_bytes = 2 * gather::bytes_for(entries) + 2 * Level::bytes_for(n as u64, entries);
+    let scratch_bytes = budget::scratch_bytes(graph);
     Needs { what: communities.method.name(), state_bytes, scratch_bytes }
+}
+
+/// The needs for a configuration, once those for another could be computed.
+fn needs_of<'a>(
+    graph: &'a Graph,
+    communities: &'a CommunitiesConfig,
+) -> impl Fn(&EngineConfig) -> Needs + 'a {
+    |config| {
+        let visits = lists::bytes_for(graph, config).unwrap_or(u64::MAX / 4);
+        needs_with(graph, config, communities, visits)
+    }
 }
 
 /// Weights are cached as lists are.
@@ -221,7 +232,7 @@ fn check(graph: &Graph, communities: &CommunitiesConfig) -> Result<()> {
 }
 
 /// Estimates the memory and reads of a run. How large the graph between subsets is, and so whether
-/// it fits, depends on the communities.
+/// it fits, depends on the communities; the reason names a budget with which it does.
 ///
 /// # Errors
 /// As [`run`].
@@ -234,9 +245,7 @@ pub fn estimate(
     Scale::of(graph)?;
     let config = &with_weights(graph, config.clone());
     needs(graph, config, communities)?;
-    let bytes = |config: &EngineConfig| lists::bytes_for(graph, config).unwrap_or(u64::MAX / 4);
-    let plan =
-        plan_for(graph, config, |config| needs_with(graph, config, communities, bytes(config)))?;
+    let plan = budget::plan(graph, config, needs_of(graph, communities))?;
     let column = graph.weights(Direction::Out).map_or(0, |column| column.pages());
     let total = pages(graph, Direction::Out) + column;
     let pass = total as f64;
@@ -248,8 +257,12 @@ pub fn estimate(
         Method::Louvain => (4.0, 11.0, 34.0),
     };
     let passes = |each: f64| pass * (1.0 + missing * (each * iterations - 1.0));
-    let because = "rounds over the lists of vertices whose neighbours have moved: in each \
-                   iteration about a dozen passes over the pages, less what is cached";
+    let sufficient = budget::sufficient(graph, config, needs_of(graph, communities))? >> 20;
+    let because = format!(
+        "rounds over the lists of vertices whose neighbours have moved: in each iteration about a \
+         dozen passes over the pages, less what is cached; whether the graph between communities \
+         fits shows during the run, with --memory {sufficient}MiB any does"
+    );
     let visits = lists::bytes_for(graph, config)?;
     let reads = Reads::between(passes(least), passes(likely), passes(most))
         .visiting(pass * likely * iterations)
@@ -273,13 +286,13 @@ pub fn run(
     let scale = Scale::of(graph)?;
     let config = with_weights(graph, config);
     needs(graph, &config, communities)?;
-    let bytes = |config: &EngineConfig| lists::bytes_for(graph, config).unwrap_or(u64::MAX / 4);
-    let engine =
-        engine_for(graph, config, |config| needs_with(graph, config, communities, bytes(config)))?;
+    let of = needs_of(graph, communities);
+    let engine = budget::engine(graph, config.clone(), &of)?;
+    let sufficient = budget::sufficient(graph, &config, &of)?;
     engine.install(|| {
         let partition = Partition::new(&engine, scale, communities.resolution)?;
         let best = HugeVec::zeroed(graph.vertices())?;
-        Search { engine: &engine, config: communities, partition, best }.run()
+        Search { engine: &engine, config: communities, sufficient, partition, best }.run()
     })
 }
 
@@ -287,6 +300,8 @@ pub fn run(
 struct Search<'e> {
     engine: &'e Engine,
     config: &'e CommunitiesConfig,
+    /// A budget that suffices for any communities.
+    sufficient: u64,
     partition: Partition<'e>,
     /// The labels of the highest modularity so far.
     best: HugeVec<AtomicU32>,
@@ -338,11 +353,13 @@ impl Search<'_> {
             }
         };
         // The memory of degrees and totals is that of levels now.
-        let freed = 16 * self.partition.labels.len() as u64;
+        let n = self.partition.labels.len();
         let room = Room {
             what: self.config.method.name(),
-            bytes: self.engine.memory().scratch_bytes + freed + gather::least_bytes(),
+            bytes: self.engine.memory().scratch_bytes + budget::freed_bytes(n),
+            bytes_most: gather::most_bytes(n, self.engine.graph().superblock().stored_out),
             budget: self.engine.config().memory_bytes,
+            sufficient: self.sufficient,
         };
         let (nodes, labels) = self.number()?;
         let partition = &mut self.partition;

@@ -95,9 +95,55 @@ fn a_budget_too_small_for_a_level_names_one_that_gives_the_same_answer() {
         panic!("{refused:?}")
     };
     assert!(needed > given && breakdown.contains("between its communities"), "{breakdown}");
-    let found = run(&graph, tight, &asked).unwrap();
+    let found = run_as_named(&graph, tight, &asked);
     assert_eq!(found.labels(), plenty.labels());
     assert_eq!(found.modularity.to_bits(), plenty.modularity.to_bits());
+}
+
+/// A run with the budget that is given, or with the one that its first error names.
+#[track_caller]
+fn run_as_named(
+    graph: &Arc<Graph>,
+    config: EngineConfig,
+    asked: &CommunitiesConfig,
+) -> Communities {
+    match communities::run(graph, config.clone(), asked) {
+        Err(AlgoError::Engine(EngineError::Budget { suggested, given, .. })) => {
+            assert!(suggested << 20 > given && given == config.memory_bytes, "{given}");
+            communities::run(graph, config.memory_bytes(suggested << 20), asked).unwrap()
+        }
+        found => found.unwrap(),
+    }
+}
+
+#[test]
+fn the_first_budget_that_is_named_suffices_and_so_does_every_larger_one() {
+    let path: Vec<_> =
+        (0..50_000u32).map(|v| (v * 7919 % 50_001, (v + 1) * 7919 % 50_001)).collect();
+    let path = Plain::of(50_001, &path, false).stored();
+    for graph in [&random().stored(), &path, &ring(300, 12).stored()] {
+        for asked in ways() {
+            let config = |bytes| EngineConfig::with_memory(bytes).threads(2);
+            let plenty = communities::run(graph, config(256 << 20), &asked).unwrap();
+            let mut named = Vec::new();
+            for given in [256 << 10, 1 << 20, 3 << 20, 5 << 20, 8 << 20] {
+                if let Err(AlgoError::Engine(EngineError::Budget { suggested, .. })) =
+                    communities::run(graph, config(given), &asked)
+                {
+                    named.push(suggested);
+                    let estimate = communities::estimate(graph, &config(suggested << 20), &asked);
+                    let sufficient = format!("--memory {suggested}MiB");
+                    assert!(estimate.unwrap().because.contains(&sufficient), "{sufficient}");
+                }
+            }
+            named.dedup();
+            assert_eq!(named.len(), 1, "{named:?}");
+            for more in [0, 1, 4, 40] {
+                let found = communities::run(graph, config((named[0] + more) << 20), &asked);
+                assert_eq!(found.unwrap().labels(), plenty.labels());
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! What graph files made of a part of a graph share: those of subgraphs and of shards.
 
-use cenote_import::{EdgeId, EdgeWeight};
-use cenote_store::WeightType;
+use cenote_import::{EdgeId, EdgeWeight, StreamedIds};
+use cenote_store::{Direction, IdRef, StoreError, VertexId, WeightType};
 
-use super::Graph;
+use super::{Graph, StoredGraph, Visit, has_names};
 use crate::error::{Error, Result};
 use crate::import::Import;
 
@@ -56,16 +56,70 @@ pub(crate) fn put_row<I: EdgeId>(
     Ok(())
 }
 
-/// The error of a budget that is a share of the given one, in terms of that.
-pub(crate) fn of_share(what: &str, error: Error, share: u64) -> Error {
-    match error {
-        Error::MemoryBudget { given, needed, suggested, breakdown, .. } => Error::MemoryBudget {
+/// The entries of the lists of vertices.
+pub(crate) fn entries_of(
+    graph: &StoredGraph,
+    direction: Direction,
+    vertices: &[VertexId],
+) -> Result<u64> {
+    let mut own = vec![false; graph.vertices()];
+    vertices.iter().for_each(|&vertex| own[vertex as usize] = true);
+    let mut sum = 0;
+    graph.degrees(direction, &mut |first, degrees| {
+        let own = &own[first as usize..];
+        sum += degrees.iter().zip(own).filter(|(_, own)| **own).map(|(d, _)| d).sum::<u64>();
+    })?;
+    Ok(sum)
+}
+
+/// Largest integer, or bytes of all names, of the ids of a graph.
+pub(crate) fn streamed_ids(graph: &Graph) -> Result<StreamedIds> {
+    let (stored, ids) = (graph.stored(), graph.kept_ids()?);
+    let (mut largest, mut bytes) = (0, 0);
+    let end = stored.vertices() as VertexId;
+    ids.for_each(0..end, |_, id| {
+        match id {
+            IdRef::Integer(integer) => largest = integer.max(largest),
+            IdRef::String(name) => bytes += name.len() as u64,
+        }
+        Ok::<(), StoreError>(())
+    })?;
+    Ok(if has_names(stored) { StreamedIds::Names(bytes) } else { StreamedIds::Integers(largest) })
+}
+
+/// A share of a budget that suffices for visits: made by `visit`, with a budget of bytes.
+pub(crate) fn sufficient_for_visits<'g>(visit: impl Fn(u64) -> Visit<'g>) -> Result<u64> {
+    let mut bytes = 1 << 20;
+    loop {
+        match visit(bytes).open() {
+            // Batches are a part of it, so it may need more itself.
+            Err(Error::MemoryBudget { suggested, .. }) => bytes = suggested << 20,
+            Err(other) => return Err(other),
+            Ok(_) => return Ok(bytes),
+        }
+    }
+}
+
+/// Replaces the error of a share of a budget by that of the whole one, which names a budget that
+/// suffices for all of its shares.
+pub(crate) fn of_shares(
+    what: &str,
+    error: Error,
+    given: u64,
+    shares: &'static str,
+    sufficient: impl FnOnce() -> Result<u64>,
+) -> Error {
+    if !matches!(error, Error::MemoryBudget { .. }) {
+        return error;
+    }
+    match sufficient() {
+        Ok(needed) => Error::MemoryBudget {
             what: what.to_owned(),
-            given: given * share,
-            needed: needed * share,
-            suggested: suggested * share,
-            breakdown: format!("{breakdown}, in 1/{share} of it"),
+            given,
+            needed,
+            suggested: needed.div_ceil(1 << 20),
+            breakdown: shares.to_owned(),
         },
-        other => other,
+        Err(error) => error,
     }
 }

@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex};
 
 use cenote_device::threads::cores;
 use cenote_engine::{Bitmap, THREADS_MAX};
-use cenote_import::{Edge, EdgeId};
-use cenote_store::{Id, VertexId, WeightType};
+use cenote_import::{Edge, EdgeId, Streamed, StreamedIds};
+use cenote_store::{Direction, Id, VertexId, WeightType};
 use serde::Serialize;
 
-use super::part::{check_weights, import_like, of_share, put_row};
-use super::{Graph, ListBatch, Pass};
+use super::part::{
+    check_weights, entries_of, import_like, of_shares, put_row, streamed_ids, sufficient_for_visits,
+};
+use super::{Graph, ListBatch, Pass, StoredGraph, Visit};
 use crate::error::{Error, Result};
-use crate::import::IdKind;
+use crate::import::{IdKind, Import};
 use crate::keys::Keys;
 use crate::memory::{MemorySize, budget_bytes};
 use crate::output::{self, partial};
@@ -26,6 +28,8 @@ const WHAT: &str = "subgraph";
 /// quarter for the vertices and their ids.
 const HALF: u64 = 2;
 const QUARTER: u64 = 4;
+const SHARES: &str = "half of it for the import of the edges, a quarter each for reading lists and \
+                      for the vertices";
 
 /// Bytes of a vertex: in the list of all, of those to visit next, and its id.
 const VERTEX_BYTES: u64 = 4 + 8 + size_of::<Id>() as u64;
@@ -212,8 +216,8 @@ impl<'g> Subgraph<'g> {
         let mut next: Vec<VertexId> = given.into_iter().filter(|&v| chosen.insert(v)).collect();
         let mut count = next.len() as u64;
         if self.hops > 0 {
-            let visit = self.graph.visit().memory(memory_bytes / QUARTER).threads(self.threads);
-            let lists = visit.open().map_err(|error| of_share(WHAT, error, QUARTER))?;
+            let visit = self.visit(memory_bytes / QUARTER);
+            let lists = visit.open().map_err(|error| self.refused(error, memory_bytes))?;
             for _ in 0..self.hops {
                 let frontier = std::mem::take(&mut next);
                 if frontier.is_empty() {
@@ -252,9 +256,52 @@ impl<'g> Subgraph<'g> {
              or more, which need {}MiB: give at least {}MiB, enough for all {vertices} of the \
              graph, or take fewer hops",
             mebibytes(count),
-            mebibytes(count.max(vertices as u64)),
+            self.sufficient()?.div_ceil(1 << 20),
         );
         Err(Error::parameter("memory", reason))
+    }
+
+    /// A budget that suffices for all vertices of the graph.
+    fn sufficient(&self) -> Result<u64> {
+        let superblock = self.graph.stored().superblock();
+        let ids = streamed_ids(self.graph)?;
+        let (vertices, edges) = (self.graph.stored().vertices() as u64, superblock.edges);
+        self.sufficient_for(&Streamed { streams: 2, vertices, edges, ids })
+    }
+
+    /// A budget that suffices for a subgraph.
+    fn sufficient_for(&self, streamed: &Streamed) -> Result<u64> {
+        let names_bytes = match streamed.ids {
+            StreamedIds::Names(bytes) => bytes,
+            StreamedIds::Integers(_) => 0,
+        };
+        let count = streamed.vertices + names_bytes.div_ceil(VERTEX_BYTES);
+        let set_bytes = Bitmap::bytes_for(self.graph.stored().vertices());
+        let vertices_bytes = (count * VERTEX_BYTES + set_bytes) * QUARTER;
+        let lists_bytes = sufficient_for_visits(|bytes| self.visit(bytes))? * QUARTER;
+        let import_bytes = self.import().memory_for(streamed) * HALF;
+        Ok(vertices_bytes.max(lists_bytes).max(import_bytes))
+    }
+
+    /// The error of a share of the budget, before the vertices are known.
+    fn refused(&self, error: Error, memory_bytes: u64) -> Error {
+        of_shares(WHAT, error, memory_bytes, SHARES, || self.sufficient())
+    }
+
+    fn visit(&self, memory_bytes: u64) -> Visit<'_> {
+        let has_weights = self.graph.stored().is_weighted();
+        self.graph.visit().weights(has_weights).threads(self.threads).memory(memory_bytes)
+    }
+
+    /// An import of the subgraph, still without vertices and edges.
+    fn import<'e>(&self) -> Import<'e> {
+        let stored = self.graph.stored();
+        let import = import_like(self.graph).threads(self.threads);
+        match (stored.is_directed(), stored.has_in_edges()) {
+            (true, true) => import.directed().in_edges(),
+            (true, false) => import.directed(),
+            (false, _) => import,
+        }
     }
 
     /// Writes the graph file of these vertices.
@@ -290,11 +337,12 @@ impl<'g> Subgraph<'g> {
         (vertices, ids): (&[VertexId], &[I]),
         memory_bytes: u64,
     ) -> Result<Extracted> {
-        let superblock = self.graph.stored().superblock();
-        let (directed, has_weights) = (superblock.directed, superblock.weights.is_some());
-        let visit = self.graph.visit().weights(has_weights).threads(self.threads);
-        let lists = visit.memory(memory_bytes / QUARTER).open();
-        let lists = lists.map_err(|error| of_share(WHAT, error, QUARTER))?;
+        let stored = self.graph.stored();
+        let refused = |error| {
+            let streamed = || streamed(stored, vertices, ids);
+            of_shares(WHAT, error, memory_bytes, SHARES, || self.sufficient_for(&streamed()?))
+        };
+        let lists = self.visit(memory_bytes / QUARTER).open().map_err(refused)?;
         let fault = Mutex::new(None);
         let rows = Rows {
             pass: lists.pass(Some(vertices))?,
@@ -303,24 +351,18 @@ impl<'g> Subgraph<'g> {
             entry: 0,
             vertices,
             ids,
-            directed,
+            directed: stored.is_directed(),
             fault: &fault,
         };
         let kind_of_ids = if I::IS_NAME { IdKind::String } else { IdKind::Integer };
-        let mut import = import_like(self.graph)
+        let mut import = self
+            .import()
             .edges(rows)
             .vertices(ids)
             .ids(kind_of_ids)
-            .threads(self.threads)
             .memory(memory_bytes / HALF)
             .cancel(|| self.watch.check().is_err())
             .progress(|phase, done, total| self.on_progress.report(phase.name(), done, total));
-        if directed {
-            import = import.directed();
-        }
-        if directed && self.graph.stored().has_in_edges() {
-            import = import.in_edges();
-        }
         if self.overwrite {
             import = import.overwrite();
         }
@@ -330,7 +372,7 @@ impl<'g> Subgraph<'g> {
         if let Some(fault) = fault {
             return Err(fault);
         }
-        let report = report.map_err(|error| of_share(WHAT, error.into(), HALF))?;
+        let report = report.map_err(|error| refused(error.into()))?;
         Ok(Extracted {
             vertices: report.vertices,
             edges: report.edges,
@@ -339,6 +381,20 @@ impl<'g> Subgraph<'g> {
             file_bytes: report.output_bytes,
         })
     }
+}
+
+/// What the import of these vertices, with these ids, is given at most.
+fn streamed<I: EdgeId>(graph: &StoredGraph, vertices: &[VertexId], ids: &[I]) -> Result<Streamed> {
+    let edges = entries_of(graph, Direction::Out, vertices)?.min(graph.superblock().edges);
+    let (mut largest, mut bytes) = (0, 0);
+    for id in ids {
+        let mut row = Vec::new();
+        id.put(&mut row).map_err(Error::InvalidInput)?;
+        bytes += row.len() as u64;
+        largest = largest.max(row.try_into().map_or(0, u64::from_le_bytes));
+    }
+    let ids = if I::IS_NAME { StreamedIds::Names(bytes) } else { StreamedIds::Integers(largest) };
+    Ok(Streamed { streams: 2, vertices: vertices.len() as u64, edges, ids })
 }
 
 /// A file that is removed in the end.

@@ -9,7 +9,7 @@ pub use cenote_import::{
     ArrowBatches, Edge, EdgeId, EdgeWeight, Edges, Format, Header, IdKind, ImportError,
     ImportReport, Input, InputSpec, Phase, VertexValues, Vertices, arrow_array,
 };
-use cenote_import::{FileWorkspace, ImportConfig, Progress, Result, Workspace};
+use cenote_import::{FileWorkspace, ImportConfig, Progress, Result, Streamed, Workspace};
 use cenote_store::ValueType;
 pub use cenote_store::{Codec, HubNeighboursChoice, Order, WeightType};
 
@@ -315,6 +315,11 @@ impl<'a> Import<'a> {
         let report = import(&ImportedFile { files: file, out })?;
         replaced.iter().for_each(|path| drop(std::fs::remove_file(path)));
         Ok(report)
+    }
+
+    /// A budget in bytes that suffices for what the iterators will give.
+    pub(crate) fn memory_for(&self, streamed: &Streamed) -> u64 {
+        self.config.memory_for(streamed) as u64
     }
 
     /// The memory budget in bytes.

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use cenote_device::threads::cores;
 use cenote_engine::THREADS_MAX;
+use cenote_import::{Streamed, StreamedIds};
 use cenote_store::superblock::IdKind as StoredIdKind;
 use cenote_store::{Direction, HubNeighboursChoice, Id, VertexId};
 use crc_fast::{CrcAlgorithm, Digest};
@@ -20,8 +21,10 @@ use super::manifest::{Manifest, ShardEntry};
 use super::numbers::{Numbers, ranges};
 use super::rows::Rows;
 use crate::error::{Error, Result};
-use crate::graph::part::{check_weights, import_like, of_share};
-use crate::graph::{Graph, Pass};
+use crate::graph::part::{
+    check_weights, entries_of, import_like, of_shares, sufficient_for_visits,
+};
+use crate::graph::{Graph, Pass, Visit};
 use crate::import::{IdKind, Import};
 use crate::memory::{MemorySize, budget_bytes};
 use crate::output::partial::{PartialFile, partial_name};
@@ -35,6 +38,8 @@ const WHAT: &str = "sharding";
 const IMPORT_SHARE: u64 = 2;
 const NUMBERS_SHARE: u64 = 4;
 const LISTS_SHARE: u64 = 8;
+const SHARES: &str = "half of it for the import of a shard, an eighth for reading the lists of each \
+                      direction, a quarter for numbers of vertices";
 
 /// Bytes of a vertex beside the tables of numbers: its entries while the cuts are found, and then
 /// its place in the list of a shard's own vertices.
@@ -188,14 +193,54 @@ impl<'g> Sharding<'g> {
         if needed <= memory_bytes / NUMBERS_SHARE {
             return Ok(());
         }
-        let whole = needed * NUMBERS_SHARE;
+        let breakdown = format!("{SHARES}: {needed} bytes");
+        let needed = self.sufficient()?;
         Err(Error::MemoryBudget {
             what: WHAT.to_owned(),
             given: memory_bytes,
-            needed: whole,
-            suggested: whole.div_ceil(1 << 20),
-            breakdown: format!("a quarter holds {needed} bytes of numbers of vertices"),
+            needed,
+            suggested: needed.div_ceil(1 << 20),
+            breakdown,
         })
+    }
+
+    /// A budget that suffices for shards of any size.
+    fn sufficient(&self) -> Result<u64> {
+        let (stored, mut lists_bytes) = (self.graph.stored(), 0);
+        for &direction in self.directions() {
+            let of_direction = sufficient_for_visits(|bytes| self.visit(direction, bytes))?;
+            lists_bytes = of_direction.max(lists_bytes);
+        }
+        let vertices = stored.vertices() as u64;
+        let numbers_bytes = vertices * VERTEX_BYTES + Numbers::bytes_for(self.graph)?;
+        let superblock = stored.superblock();
+        let streamed = Streamed {
+            streams: 1 + self.directions().len(),
+            vertices,
+            edges: superblock.stored_out + superblock.stored_in,
+            ids: StreamedIds::Integers(vertices),
+        };
+        let import_bytes = self.import().memory_for(&streamed);
+        let shares =
+            [numbers_bytes * NUMBERS_SHARE, lists_bytes * LISTS_SHARE, import_bytes * IMPORT_SHARE];
+        Ok(shares.into_iter().max().unwrap_or(0))
+    }
+
+    fn refused(&self, error: Error, memory_bytes: u64) -> Error {
+        of_shares(WHAT, error, memory_bytes, SHARES, || self.sufficient())
+    }
+
+    fn visit(&self, direction: Direction, memory_bytes: u64) -> Visit<'_> {
+        let has_weights = self.graph.stored().is_weighted();
+        let visit = self.graph.visit().direction(direction).weights(has_weights);
+        visit.threads(self.threads).memory(memory_bytes)
+    }
+
+    fn directions(&self) -> &'static [Direction] {
+        match self.has_in_edges() {
+            true => &[Direction::Out, Direction::In],
+            false => &[Direction::Out],
+        }
     }
 
     fn has_in_edges(&self) -> bool {
@@ -278,19 +323,14 @@ impl<'g> Sharding<'g> {
         numbers: &Numbers,
         memory_bytes: u64,
     ) -> Result<([u64; 2], u64)> {
-        let kind = self.graph.stored().superblock().weights.map(|weights| weights.kind);
         let vertices: Vec<VertexId> = range.clone().map(|number| numbers.vertex(number)).collect();
         let fault = Mutex::new(None);
-        let mut import = self.import(memory_bytes).vertices(range.clone());
+        let mut import = self.import().memory(memory_bytes / IMPORT_SHARE).vertices(range.clone());
         let mut readers = Vec::new();
-        let directions: &[Direction] = match self.has_in_edges() {
-            true => &[Direction::Out, Direction::In],
-            false => &[Direction::Out],
-        };
+        let directions = self.directions();
         for &direction in directions {
-            let visit = self.graph.visit().direction(direction).weights(kind.is_some());
-            let visit = visit.threads(self.threads).memory(memory_bytes / LISTS_SHARE);
-            let lists = visit.open().map_err(|error| of_share(WHAT, error, LISTS_SHARE))?;
+            let visit = self.visit(direction, memory_bytes / LISTS_SHARE);
+            let lists = visit.open().map_err(|error| self.refused(error, memory_bytes))?;
             let pass: Pass = lists.pass(Some(&vertices))?;
             let known = (direction == Direction::In).then(|| range.clone());
             import = import.edges(Rows::new(pass, numbers, known, &fault));
@@ -302,7 +342,7 @@ impl<'g> Sharding<'g> {
         if let Some(fault) = fault {
             return Err(fault);
         }
-        report.map_err(|error| of_share(WHAT, error.into(), IMPORT_SHARE))?;
+        report.map_err(|error| self.refused(error.into(), memory_bytes))?;
         let mut entries = [0, 0];
         for (&direction, sum) in directions.iter().zip(&mut entries) {
             let stored = self.graph.stored();
@@ -312,32 +352,15 @@ impl<'g> Sharding<'g> {
     }
 
     /// An import of a shard, still without vertices and edges.
-    fn import(&self, memory_bytes: u64) -> Import<'_> {
+    fn import(&self) -> Import<'_> {
         let import = import_like(self.graph)
             .directed()
             .ids(IdKind::Integer)
             .hub_neighbours(HubNeighboursChoice::No)
             .threads(self.threads)
-            .memory(memory_bytes / IMPORT_SHARE)
             .cancel(|| self.watch.check().is_err());
         if self.has_in_edges() { import.in_edges() } else { import }
     }
-}
-
-/// The entries of the lists of vertices.
-fn entries_of(
-    graph: &crate::graph::StoredGraph,
-    direction: Direction,
-    vertices: &[VertexId],
-) -> Result<u64> {
-    let mut own = vec![false; graph.vertices()];
-    vertices.iter().for_each(|&vertex| own[vertex as usize] = true);
-    let mut sum = 0;
-    graph.degrees(direction, &mut |first, degrees| {
-        let own = &own[first as usize..];
-        sum += degrees.iter().zip(own).filter(|(_, own)| **own).map(|(d, _)| d).sum::<u64>();
-    })?;
-    Ok(sum)
 }
 
 /// A shard to be written.

@@ -146,3 +146,29 @@ fn a_check_finds_damage_and_files_that_belong_elsewhere() {
     std::fs::write(&second, bytes).unwrap();
     assert_eq!(faults(), []);
 }
+
+#[test]
+fn the_memory_that_the_first_error_names_suffices() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.cenote");
+    for directed in [false, true] {
+        let ring = (0..30_000u64).flat_map(|v| [(3 * v, 3 * v + 3), (3 * v, 651 * v % 90_000)]);
+        let import = Import::new().edges(ring).memory("64MiB").overwrite();
+        let import = if directed { import.directed().in_edges() } else { import };
+        import.run(&path).unwrap();
+        let graph = Graph::open(&path).unwrap();
+        for memory in ["1KiB", "1MiB", "3MiB", "6MiB", "10MiB", "16MiB"] {
+            let (first, again) = (folder.path().join("first"), folder.path().join("again"));
+            let sharding = || Sharding::new(&graph, 3).threads(2);
+            match sharding().memory(memory).write(&first) {
+                Ok(_) => std::fs::remove_dir_all(&first).unwrap(),
+                Err(Error::MemoryBudget { suggested, given, needed, .. }) => {
+                    assert!(given < needed && needed <= suggested << 20, "{memory}");
+                    sharding().memory(suggested << 20).write(&again).unwrap();
+                    std::fs::remove_dir_all(&again).unwrap();
+                }
+                Err(other) => panic!("{memory}: {other}"),
+            }
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Runs the first pass.
 
-use super::{Import, Known, share};
+use super::sizing::{IdsMemory, Known};
+use super::{Import, share};
 use crate::blocks::{self, Pass, PassError, PassResult};
 use crate::budget::Held;
 use crate::collect::{self, Collected, CollectorSizes, IntegerCollector, NameCollector};
@@ -46,16 +47,6 @@ impl<'a> Import<'a> {
         }
     }
 
-    pub(super) fn collector_sizes(&self, limit: usize) -> CollectorSizes {
-        let workers = self.config.workers();
-        CollectorSizes {
-            spill_block: share(limit, 64 * workers, 4 << 10, 256 << 10),
-            sample: share(limit / 16, 64 * workers, 1 << 9, 1 << 16),
-            weight_bytes: self.config.weight_bytes(),
-            chooses_order: self.config.auto_order,
-        }
-    }
-
     pub(super) fn input_bytes(&self) -> Option<u64> {
         input::total_bytes(self.inputs, self.config.weights)
     }
@@ -66,9 +57,12 @@ impl<'a> Import<'a> {
         let known = Known {
             vertices: gathered.ids.len(),
             edges: gathered.collected.edges,
-            ids_bytes: self.budget.used(),
-            bitmap_bytes: gathered.ids.bitmap_bytes(),
-            sort_bytes: IntegerSet::COLLECTING_BYTES,
+            ids: IdsMemory {
+                held: self.budget.used() - self.streams_bytes,
+                bitmap: gathered.ids.bitmap_bytes(),
+                collecting: IntegerSet::COLLECTING_BYTES,
+                ..IdsMemory::default()
+            },
         };
         // Set once, since an import has one first pass.
         let _ = self.known.set(known);
@@ -92,7 +86,7 @@ impl<'a> Import<'a> {
     }
 
     fn gather_integers(&self, auto: bool) -> std::result::Result<Gathered<'a>, PassError> {
-        let (pass, sizes) = (self.pass(false), self.collector_sizes(self.budget.limit()));
+        let (pass, sizes) = (self.pass(false), self.sizing().collectors(self.budget.limit()));
         let _memory = self.hold_collectors(&pass, sizes)?;
         let _stored = self.hold_stored_pass()?;
         let spill = if self.can_reread() { None } else { Some(self.spill_file()?) };
@@ -109,7 +103,7 @@ impl<'a> Import<'a> {
     }
 
     fn gather_names(&self, again: bool) -> Result<Gathered<'a>> {
-        let (pass, sizes) = (self.pass(again), self.collector_sizes(self.budget.limit()));
+        let (pass, sizes) = (self.pass(again), self.sizing().collectors(self.budget.limit()));
         let _memory = self.hold_collectors(&pass, sizes)?;
         let spill = self.spill_file()?;
         let names = Dictionary::new(self.budget)?;

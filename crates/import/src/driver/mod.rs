@@ -3,11 +3,15 @@
 //! - `gather`: the first pass reads the inputs and collects ids
 //! - `partition`: the second pass maps pairs to keys and partitions them by ranges
 //! - `write`: the third pass sorts ranges and writes the graph
-//! - `hint`: computes the memory that an import would have needed
+//! - `sizing`: computes the memory that an import needs
+//! - `hint`: names a sufficient budget where an import had too little
+//! - `census`: counts for that what the inputs have
 
+mod census;
 mod gather;
 mod hint;
 mod partition;
+mod sizing;
 mod write;
 
 use std::sync::OnceLock;
@@ -32,6 +36,8 @@ use crate::stored::StoredSource;
 use crate::workspace::Workspace;
 
 pub(super) use self::gather::{Gathered, block_bytes};
+pub(super) use self::sizing::{IdsMemory, Known};
+pub use self::sizing::{Streamed, StreamedIds};
 
 /// What an import is given.
 #[derive(Clone, Copy)]
@@ -64,7 +70,7 @@ pub(super) fn run(given: &Run<'_>) -> Result<ImportReport> {
     let (meter, known) = (&Meter::default(), &OnceLock::new());
     if let Some(stored) = &stored {
         // Set once, since nothing has been read yet.
-        let _ = known.set(Known::of_stored(stored));
+        let _ = known.set(stored.known());
     }
     let unchanged = &Unchanged::new(inputs);
     let copies = &Copies::new(inputs, workspace, config)?;
@@ -168,27 +174,6 @@ pub(super) fn check_file(spec: &InputSpec, weights: Option<WeightType>) -> Resul
         return refuse("`weight_column`: ids are in columns 1 and 2; give 3 or more".to_owned());
     }
     Ok(())
-}
-
-/// Result of the first pass, or an estimate of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
-    pub vertices: u64,
-    pub edges: u64,
-    /// Memory held by the ids for the whole import.
-    pub ids_bytes: usize,
-    /// Further memory of the ids if their bitmap has more room.
-    pub bitmap_bytes: usize,
-    /// Memory of the end of the first pass, if it is still to come.
-    pub sort_bytes: usize,
-}
-
-impl Known {
-    fn of_stored(stored: &StoredSource<'_>) -> Self {
-        let (vertices, edges) = (stored.ids.vertices, stored.ids.edges);
-        let ids_bytes = stored.ids_bytes();
-        Self { vertices, edges, ids_bytes, bitmap_bytes: 0, sort_bytes: 0 }
-    }
 }
 
 #[derive(Clone, Copy)]

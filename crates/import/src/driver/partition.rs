@@ -3,6 +3,7 @@
 use cenote_device::mix;
 
 use super::gather::Gathered;
+use super::sizing::Sizing;
 use super::{Import, names, share};
 use crate::blocks::{self, Pass, PassError, Worker};
 use crate::build::{BuildSizes, Source};
@@ -34,9 +35,9 @@ pub(crate) struct Partitioned {
 pub(super) struct Plan {
     pub(super) ranges: usize,
     /// Keys of a range, if the sample is fair.
-    range_keys: usize,
+    pub(super) range_keys: usize,
     pub(super) block_bytes: usize,
-    memory: usize,
+    pub(super) memory: usize,
 }
 
 impl Partitioned {
@@ -67,13 +68,14 @@ impl Import<'_> {
         }
         let keys_max = rule.keys_max(gathered.collected.edges);
         let whole = Range { low: 0, last: space.last() };
-        let plan = self.plan(keys_max)?;
+        let plan = self.plan(keys_max);
         let _memory = self.budget.hold(plan.memory, "partitioning the edges")?;
         let ranges = Ranges::balanced(whole, sample, plan.ranges);
         let widest = ranges.as_slice().iter().map(|range| range.key_bytes()).max().unwrap_or(8);
         let widest = widest + self.config.weight_bytes();
         let needed = keys_max * widest as u64;
-        let reserve = self.write_reserve(ids.len(), keys_max, plan.range_keys);
+        let counts = (ids.len(), keys_max);
+        let reserve = self.sizing().write_reserve(self.budget.limit(), counts, &plan);
         let file = SpillFile::new(self.workspace.spill()?, needed, self.budget, reserve);
         let outputs = self.write_ranges(gathered, rule, &ranges, &file, plan.block_bytes)?;
         let mut range_blocks = RangeBlocks::new(ranges.as_slice().len());
@@ -122,7 +124,7 @@ impl Import<'_> {
             gathered.collected.extents[kind].iter().map(move |extent| (*extent, kind == WIDE))
         };
         let extents = Shared::new(of(NARROW).chain(of(WIDE)).collect());
-        let block = self.collector_sizes(self.budget.limit()).spill_block;
+        let block = self.sizing().collectors(self.budget.limit()).spill_block;
         workers::on_all(self.config.workers(), || self.map_spilled(make, spill, block, &extents))
     }
 
@@ -174,23 +176,28 @@ impl Import<'_> {
     }
 
     /// Chooses the number of ranges and the size of their blocks.
-    pub(super) fn plan(&self, keys_max: u64) -> Result<Plan> {
-        let workers = self.config.workers();
-        let free = self.budget.free();
+    pub(super) fn plan(&self, keys_max: u64) -> Plan {
+        Plan::new(&self.sizing(), self.budget.limit(), self.budget.free(), keys_max)
+    }
+}
+
+impl Plan {
+    /// The plan for so many keys, where `free` bytes of the budget are not in use.
+    pub(super) fn new(sizing: &Sizing<'_>, limit: usize, free: usize, keys_max: u64) -> Self {
+        let workers = sizing.config.workers();
         let sets = BuildSizes::sets(workers);
         // Half of what a set of sort buffers can hold, since the sample may be skewed.
-        let key_bytes = BuildSizes::bytes_per_key(self.config.weight_bytes());
+        let weight_bytes = sizing.config.weight_bytes();
+        let key_bytes = BuildSizes::bytes_per_key(weight_bytes);
         let fits = (free / 2 / sets / key_bytes).clamp(1, RANGE_KEYS_BEST) as u64;
-        let reading = blocks::pass_memory(workers, self.pass(false).block_bytes).max(
-            workers * SpillReader::memory(self.collector_sizes(self.budget.limit()).spill_block),
-        ) + self.stored_pass_bytes();
+        let reading = sizing.reading(limit);
         let for_blocks = free.saturating_sub(reading) / 4 * 3 / workers;
         let most = (for_blocks / BLOCK_BYTES_MIN).saturating_sub(4).clamp(1, RANGES_MAX);
         let ranges = keys_max.div_ceil(fits).clamp(1, most as u64) as usize;
         let block_bytes = share(for_blocks, ranges + 4, BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
         let memory = workers * RangeWriter::memory(ranges, block_bytes)
-            + if self.can_reread() { 0 } else { reading };
+            + if sizing.rereads { 0 } else { reading };
         let range_keys = (keys_max / ranges as u64) as usize;
-        Ok(Plan { ranges, range_keys, block_bytes, memory })
+        Self { ranges, range_keys, block_bytes, memory }
     }
 }

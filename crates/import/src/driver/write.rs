@@ -8,7 +8,7 @@ use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::order::Tables;
 use cenote_store::{Counts, GraphSpec, GraphWriter, IdsSource};
 
-use super::partition::{BLOCK_BYTES_MIN, Partitioned};
+use super::partition::{BLOCK_BYTES_MIN, Partitioned, Plan};
 use super::{Import, share};
 use crate::budget::Held;
 use crate::build::{self, BuildSizes, Built, Reversed, Source};
@@ -28,6 +28,11 @@ const SET_KEYS_MAX: usize = 1 << 30;
 
 pub(super) fn long_list_entries(limit: usize) -> usize {
     share(limit, 128, 1 << 16, 64 << 20) / 4
+}
+
+/// Bytes of a block of reversed edges, which leave memory for the sort buffers.
+pub(super) fn reversed_block_bytes(plan: &Plan) -> usize {
+    (plan.block_bytes / 4).next_multiple_of(4096).max(BLOCK_BYTES_MIN)
 }
 
 pub(crate) struct Written {
@@ -222,11 +227,10 @@ impl Import<'_> {
         let space = parts.space;
         let sample = &collected.sample;
         let sample = sample.iter().map(|&(s, t)| space.key(ids.dense(t), ids.dense(s))).collect();
-        let plan = self.plan(parts.keys())?;
+        let plan = self.plan(parts.keys());
         let whole = Range { low: 0, last: space.last() };
         let ranges = Ranges::balanced(whole, sample, plan.ranges);
-        // Leaves memory for the sort buffers.
-        let block_bytes = (plan.block_bytes / 4).next_multiple_of(4096).max(BLOCK_BYTES_MIN);
+        let block_bytes = reversed_block_bytes(&plan);
         let record = 8 + self.config.weight_bytes() as u64;
         // The buffers of the sort are held by then.
         let (needed, reserve) = (parts.keys() * record, self.budget.limit() / 16);

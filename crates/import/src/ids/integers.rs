@@ -63,10 +63,21 @@ pub(crate) struct LocalIds {
 impl<'a> IntegerSet<'a> {
     /// Memory of collecting ids that the finished map no longer takes.
     pub const COLLECTING_BYTES: usize = COLLECTING_BYTES;
+    /// Memory of the finished map, without chunks and ids.
+    pub const MAP_BYTES: usize = MAP_BYTES;
+    /// Most memory of an id in the finished map that is not in a chunk: the id, and its part of
+    /// the table of slices.
+    pub const RUN_BYTES: usize = 9;
 
-    /// Most memory of the bitmap for this number of ids.
-    pub fn bitmap_bytes(ids: usize) -> usize {
-        ids.min(CHUNKS) * CHUNK_BYTES + DIRECTORY_BYTES
+    /// Memory of so many chunks.
+    pub fn chunk_bytes(chunks: usize) -> usize {
+        chunks.min(CHUNKS) * CHUNK_BYTES
+    }
+
+    /// Most memory of merging runs of so many distinct ids, beside these: their copies in smaller
+    /// runs, and both in the run that a merge makes of them.
+    pub fn merge_bytes(ids: usize) -> usize {
+        (3 * ids + 2 * LOCAL_IDS) * size_of::<u64>()
     }
 
     /// An empty set whose bitmap takes at most half of the remaining budget.

@@ -12,8 +12,10 @@ use std::sync::{Mutex, PoisonError};
 use rustc_hash::FxHasher;
 
 use crate::budget::{Budget, Held};
+use crate::driver::IdsMemory;
 use crate::error::{ImportError, Result};
 use crate::ids::VERTICES_MAX;
+use crate::ids::integers::IntegerSet;
 use crate::workers::{self, Shared};
 use cenote_store::VertexId;
 
@@ -66,6 +68,20 @@ impl<'a> Dictionary<'a> {
         self.next.load(Ordering::Relaxed)
     }
 
+    /// Most memory of so many names with so many bytes.
+    pub fn memory(names: u64, text_bytes: usize) -> IdsMemory {
+        let names = names as usize;
+        // Pieces double up to 1 MiB, and entries and slots double: the latter are dropped at the
+        // end, when a rank and a place follow for each name.
+        let text = text_bytes + text_bytes.min(SHARDS << 20) + (SHARDS << 10);
+        let entries = 2 * names.max(8 * SHARDS) * size_of::<Entry>();
+        let slots = (names * 8 / 3).max(16 * SHARDS) * size_of::<Slot>();
+        let held = text + entries + names * 16;
+        // An `auto` import has taken them for integers before.
+        let collecting = slots + IntegerSet::COLLECTING_BYTES + IntegerSet::MAP_BYTES;
+        IdsMemory { held, collecting, ..IdsMemory::default() }
+    }
+
     pub fn new(budget: &'a Budget) -> Result<Self> {
         let shards = (0..SHARDS).map(|_| Shard::new(budget).map(Mutex::new));
         Ok(Self { shards: shards.collect::<Result<_>>()?, next: AtomicU64::new(0), budget })
@@ -103,7 +119,7 @@ impl<'a> Dictionary<'a> {
 }
 
 /// FxHash with a final mix, since its low bits alone are weak.
-fn hash_of(name: &[u8]) -> u64 {
+pub(crate) fn hash_of(name: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(name);
     let mixed = hasher.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15);

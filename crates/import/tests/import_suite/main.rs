@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod arrow;
+mod budgets;
 mod data;
 mod errors;
 mod faults;

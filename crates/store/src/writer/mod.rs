@@ -206,11 +206,15 @@ impl GraphWriter {
         5 * adjacency_pages as usize + HubNeighboursWriter::memory_bytes(threads)
     }
 
+    /// Bytes of the buffers of a writer, with weights or without.
+    pub fn buffer_bytes(weighted: bool) -> usize {
+        PageSink::MEMORY_BYTES + if weighted { Spool::MEMORY_BYTES } else { 0 }
+    }
+
     /// Bytes of memory: buffers, the lists of a packed page, and for the current direction the page
     /// index (8 bytes a page) and the degrees (1 to 2 bytes a vertex).
     pub fn memory_bytes(&self) -> usize {
-        let weights = if self.weights.is_some() { Spool::MEMORY_BYTES } else { 0 };
-        PageSink::MEMORY_BYTES + self.packer.memory_bytes() + weights
+        Self::buffer_bytes(self.weights.is_some()) + self.packer.memory_bytes()
     }
 
     /// Writes the whole list of the next vertex.
