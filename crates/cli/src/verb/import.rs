@@ -96,7 +96,7 @@ pub struct Args {
     /// Whether the first line of CSV and TSV names the columns
     #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = named(&HEADERS))]
     header: Header,
-    /// Kind of the vertex ids
+    /// Kind of the vertex ids; auto: that of the columns of Parquet, of text integers if all are
     #[arg(
         long,
         value_name = "auto|integer|string",
