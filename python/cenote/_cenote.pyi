@@ -93,7 +93,8 @@ class Graph:
         path: _Path,
         at: str | None = None,
         migration: bool = True,
-        lookups: tuple[int, int] | None = None,
+        memory: int | str | None = None,
+        threads: int | None = None,
     ) -> Graph: ...
     def close(self) -> None: ...
     @property
@@ -122,7 +123,7 @@ class Graph:
         ids: object,
         inward: bool = False,
         weights: bool = False,
-        memory: int | None = None,
+        memory: int | str | None = None,
         threads: int | None = None,
     ) -> tuple[Array, Array | Strings, Array | None]: ...
     def sample_neighbors(
@@ -133,7 +134,7 @@ class Graph:
         inward: bool = False,
         replace: bool = False,
         weighted: bool = False,
-        memory: int | None = None,
+        memory: int | str | None = None,
         threads: int | None = None,
     ) -> tuple[Array | Strings, Array, int, list[tuple[Array, Array, Array]]]: ...
     def degree(self, ids: object = None, inward: bool = False) -> Array: ...
@@ -148,7 +149,7 @@ class Graph:
         self,
         ids: object,
         out: _Path,
-        hops: int = 0,
+        hops: int | None = None,
         sources_file: _Path | None = None,
         memory: object = None,
         threads: int | None = None,

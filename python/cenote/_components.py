@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from . import _cenote
-from ._import import inputs_of, vertices_of
 from ._options import Memory, OnProgress, PathLike, given, listener
 from ._results import Components, Degrees
+from ._sources import inputs_of, vertices_of
 
 
 def components(
@@ -38,7 +38,8 @@ def components(
         format: of files whose ending does not say it, such as `"edges"` or `"csv"`.
         header: whether the first line of CSV and TSV names the columns [found out].
         vertices: a path, or ids, of vertices that may have no edge.
-        ids: the kind of ids [integers if all of them are].
+        ids: the kind of ids [that of the columns or values; of text integers if all of them are].
+            `"integer"` takes strings of digits as integers.
         memory: the budget, in bytes or as text such as `"512MiB"` or `"25%"` of the machine's
             [half of it].
         threads: worker threads [one per core].
@@ -109,7 +110,8 @@ def degrees(
         format: of files whose ending does not say it, such as `"edges"` or `"csv"`.
         header: whether the first line of CSV and TSV names the columns [found out].
         vertices: a path, or ids, of vertices that may have no edge.
-        ids: the kind of ids [integers if all of them are].
+        ids: the kind of ids [that of the columns or values; of text integers if all of them are].
+            `"integer"` takes strings of digits as integers.
         memory: the budget, in bytes or as text such as `"512MiB"` or `"25%"` of the machine's
             [half of it].
         threads: worker threads [one per core].

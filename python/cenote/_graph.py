@@ -42,7 +42,7 @@ def open(
     *,
     at: str | None = None,
     migration: bool = True,
-    memory: int | None = None,
+    memory: Memory | None = None,
     threads: int | None = None,
 ) -> Graph:
     """Opens a graph: one file, or tiers.
@@ -51,7 +51,7 @@ def open(
         path: the graph file.
         at: the name of a snapshot [the present state].
         migration: whether pages of a graph over tiers move while it is open.
-        memory: bytes to reserve for pages and lists of `neighbors` of `threads` threads.
+        memory: to reserve for pages and lists of `neighbors` of `threads` threads.
         threads: threads of `neighbors` [one per core].
 
     Raises:
@@ -64,8 +64,7 @@ def open(
         ...     g.vertex_count, g.wcc().components
         (64245, 201)
     """
-    lookups = None if memory is None else (memory, threads or os.cpu_count() or 1)
-    native = _cenote.Graph.open(path, at, migration, lookups)
+    native = _cenote.Graph.open(path, at, migration, memory, threads)
     warn(native.warnings())
     return Graph(native, path)
 
@@ -211,7 +210,7 @@ class Graph(Runs, States):
         ids: VertexId,
         *,
         direction: Literal["out", "in"] = "out",
-        memory: int | None = None,
+        memory: Memory | None = None,
         threads: int | None = None,
     ) -> Ids: ...
 
@@ -221,7 +220,7 @@ class Graph(Runs, States):
         ids: Iterable[VertexId],
         *,
         direction: Literal["out", "in"] = "out",
-        memory: int | None = None,
+        memory: Memory | None = None,
         threads: int | None = None,
     ) -> list[Ids]: ...
 
@@ -230,7 +229,7 @@ class Graph(Runs, States):
         ids: VertexIds,
         *,
         direction: Literal["out", "in"] = "out",
-        memory: int | None = None,
+        memory: Memory | None = None,
         threads: int | None = None,
     ) -> Ids | list[Ids]:
         """The neighbours of a vertex, or of many, which are read with many requests in flight.
@@ -285,7 +284,7 @@ class Graph(Runs, States):
         ids: VertexIds,
         *,
         direction: Literal["out", "in"] = "out",
-        memory: int | None = None,
+        memory: Memory | None = None,
         threads: int | None = None,
     ) -> WeightedIds | list[WeightedIds]:
         """The neighbours of a vertex with the weights of the edges as `float64`, or of many.
@@ -312,7 +311,7 @@ class Graph(Runs, States):
         weights: bool = False,
         seed: int = 1,
         direction: Literal["out", "in"] = "out",
-        memory: int | None = None,
+        memory: Memory | None = None,
         threads: int | None = None,
     ) -> Sample:
         """Samples neighbours, layer by layer: a mini-batch for training.
@@ -329,17 +328,19 @@ class Graph(Runs, States):
             seeds: an id, or ids; one that is given twice counts once.
             fanouts: how many neighbours to sample of each vertex of a layer.
             replace: whether a neighbour may be sampled more than once; then there are as many as
-                the fanout of each vertex that has one.
+                the fanout of each vertex that has one. A fanout is at most 2^20 then.
             weights: sample with probabilities proportional to the weights of the edges: without
                 replacement one after the other, each among those that are left. An edge of weight 0
                 is never sampled.
             seed: of the random numbers.
             direction: `"in"` for a directed graph that was imported with `in_edges`.
-            memory: bytes for pages and lists while they are read [256 MiB].
+            memory: for pages and lists while they are read [256 MiB], and as much for the sample,
+                of which an edge counts 64 bytes [half of the machine's].
             threads: reading threads [one per core].
 
         Raises:
             UnknownVertex: there is no vertex of an id.
+            MemoryBudget: the sample does not fit.
             InvalidInput: no fanout, or one that is 0; a weight that is negative or not finite.
             Unsupported: `weights` of a graph that has none.
 

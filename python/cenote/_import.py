@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import glob
 import json
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-
-import numpy as np
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from . import _cenote
 from ._options import Memory, OnProgress, PathLike, given, listener
+from ._sources import inputs_of, is_networkx, vertices_of
 from ._values import values_of
-from .errors import InvalidInput
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-ROWS = 1 << 16
-"""Rows that go to the native part at a time."""
-
-Chunk: TypeAlias = "list[Any] | tuple[tuple[str, bytes], ...]"
 
 
 def import_graph(
@@ -64,9 +50,10 @@ def import_graph(
 
     Args:
         edges: a path, a pattern such as `"parts/*.parquet"`, or several of them; a table of pandas,
-            Polars, pyarrow or any object with `__arrow_c_stream__` or `__arrow_c_array__`; a sparse
-            matrix of SciPy, whose entries are the edges; a graph of NetworkX; an array of shape
-            (n, 2) or (n, 3); a tuple of two or three arrays of length n; or an iterable of
+            Polars, pyarrow or any object with `__arrow_c_stream__` or `__arrow_c_array__`, or an
+            iterable of them, such as record batches; a dataset of pyarrow; a sparse matrix of
+            SciPy, whose entries are the edges; a graph of NetworkX; an array of shape (n, 2) or
+            (n, 3); a tuple of two or three arrays or series of length n; or an iterable of
             `(source, target)` or `(source, target, weight)`. They are read once, in parts.
         out: the graph file. It gets its name when it is complete.
         directed: whether edges lead from source to target [as a NetworkX graph says, else no].
@@ -74,7 +61,7 @@ def import_graph(
         weights: store weights as this type [`"f64"` if `weight` is given, else no weights]. A
             repeated edge keeps its smallest weight.
         source, target, weight: columns, by name or by number from 1, where there are more than two;
-            for NetworkX `weight` is the attribute [`"weight"`].
+            for NetworkX `weight` is the attribute [`"weight"`], without which an edge has weight 1.
         format: of files whose ending does not say it, such as `"edges"` or `"csv"`.
         header: whether the first line of CSV and TSV names the columns [found out].
         vertices: a path, or ids, of vertices that may have no edge. A file has an id a line, and
@@ -86,7 +73,8 @@ def import_graph(
             last one counts. Or of a file of vertices the type of its values, `"u64"`, `"i64"` or
             `"f64"` [the first that holds the first value].
         keep_duplicates, keep_self_loops: store repeated edges, and edges from a vertex to itself.
-        ids: the kind of ids [integers if all of them are].
+        ids: the kind of ids [that of the columns or values; of text integers if all of them are].
+            `"integer"` takes strings of digits as integers.
         order: the order of the vertices in the file; `seed` is that of `"random"`. `"auto"` takes
             `"natural"` or `"degree"`, whichever makes many passes over all edges faster by a sample
             of the edges.
@@ -126,7 +114,7 @@ def import_graph(
     inputs = list(inputs_of(edges, weights, weight))
     inputs += vertices_of(vertices)
     if directed is None:
-        directed = _is_networkx(edges) and edges.is_directed()
+        directed = is_networkx(edges) and edges.is_directed()
     options = given(
         directed=bool(directed),
         in_edges=in_edges,
@@ -160,128 +148,3 @@ def import_graph(
         _cenote.import_graph(inputs, out, options, listener(progress))
     )
     return found
-
-
-def inputs_of(
-    edges: Any, weights: str | None, weight: str | int | None
-) -> Iterator[tuple[str, Any]]:
-    """The inputs for the native part: what each is, and it."""
-    if _is_path(edges):
-        yield from (("path", path) for path in _paths(edges))
-    elif _is_networkx(edges):
-        attribute = "weight" if weight is None else weight
-        rows = edges.edges(data=attribute) if weights else edges.edges()
-        yield "rows", _chunks(rows)
-        yield from vertices_of([vertex for vertex, degree in edges.degree() if degree == 0])
-    elif hasattr(edges, "tocoo"):
-        yield "rows", _of_matrix(edges, weights)
-        yield "range", edges.shape[0]
-    elif hasattr(edges, "__arrow_c_stream__") or hasattr(edges, "__arrow_c_array__"):
-        yield "arrow", edges
-    elif isinstance(edges, np.ndarray):
-        if edges.ndim != 2 or edges.shape[1] not in (2, 3):
-            reason = f"an array of edges has the shape (n, 2) or (n, 3), not {edges.shape}"
-            raise InvalidInput(reason)
-        yield "rows", _of_columns([edges[:, at] for at in range(edges.shape[1])], weights)
-    elif _is_columns(edges):
-        yield "rows", _of_columns(list(edges), weights)
-    elif isinstance(edges, list | tuple) and edges and all(map(_is_path, edges)):
-        yield from (("path", path) for part in edges for path in _paths(part))
-    elif isinstance(edges, Iterable):
-        yield "rows", _chunks(edges)
-    else:
-        kind = type(edges).__name__
-        remedy = ": collect() it, or give the path of its file" if hasattr(edges, "collect") else ""
-        raise TypeError(f"a {kind} is no source of edges{remedy}")
-
-
-def vertices_of(vertices: Any) -> list[tuple[str, Any]]:
-    if vertices is None:
-        return []
-    if _is_path(vertices):
-        return [("vertices_path", vertices)]
-    found = [int(v) if isinstance(v, np.integer) else v for v in vertices]
-    return [("vertices", found)] if found else []
-
-
-def _is_path(value: Any) -> bool:
-    return isinstance(value, str | os.PathLike)
-
-
-def _is_networkx(value: Any) -> bool:
-    return all(hasattr(value, name) for name in ("edges", "nodes", "degree", "is_directed"))
-
-
-def _is_columns(value: Any) -> bool:
-    """Whether it is a tuple of arrays, each a column."""
-    return (
-        isinstance(value, tuple)
-        and len(value) in (2, 3)
-        and all(isinstance(column, np.ndarray) and column.ndim == 1 for column in value)
-    )
-
-
-def _paths(path: PathLike) -> list[str]:
-    """The path, or those that a pattern matches, sorted."""
-    name = os.fspath(path)
-    if not glob.has_magic(name) or Path(name).exists():
-        return [name]
-    found = sorted(glob.glob(name, recursive=True))
-    if not found:
-        raise InvalidInput(f"{name}: no file matches this pattern")
-    return found
-
-
-def _chunks(rows: Iterable[Any]) -> Iterator[Chunk]:
-    iterator = iter(rows)
-    while chunk := list(islice(iterator, ROWS)):
-        yield chunk
-
-
-def _of_columns(columns: list[NDArray[Any]], weights: str | None) -> Iterator[Chunk]:
-    """Parts of columns of equal length."""
-    lengths = {len(column) for column in columns}
-    if len(lengths) > 1:
-        raise InvalidInput(f"the columns of edges have different lengths: {sorted(lengths)}")
-    if weights is None:
-        columns = columns[:2]
-    elif len(columns) < 3:
-        raise InvalidInput("`weights` needs a third column")
-    has_names = any(column.dtype.kind not in "iuf" for column in columns)
-    for start in range(0, lengths.pop(), ROWS):
-        parts = [column[start : start + ROWS] for column in columns]
-        if has_names:
-            yield list(zip(*(part.tolist() for part in parts), strict=True))
-        else:
-            yield tuple(
-                _words(part, is_id) for part, is_id in zip(parts, (True, True, False), strict=False)
-            )
-
-
-def _words(part: NDArray[Any], is_id: bool) -> tuple[str, bytes]:
-    """The type and the bytes of a part of a column."""
-    kind = part.dtype.kind
-    if kind == "f" and is_id:
-        raise InvalidInput(f"a column of ids has the type {part.dtype}: expected integers")
-    return f"{kind}8", part.astype(f"<{kind}8", copy=False).tobytes()
-
-
-def _of_matrix(matrix: Any, weights: str | None) -> Iterator[Chunk]:
-    """The entries of a sparse matrix, in parts of whole rows where it is stored by rows."""
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InvalidInput(f"the matrix of a graph is square, not of shape {matrix.shape}")
-    if matrix.format != "csr":
-        entries = matrix.tocoo()
-        return _of_columns([*entries.coords, entries.data], weights)
-    return _of_rows(matrix, weights)
-
-
-def _of_rows(matrix: Any, weights: str | None) -> Iterator[Chunk]:
-    ends = matrix.indptr
-    for start in range(0, int(ends[-1]), ROWS):
-        end = min(start + ROWS, int(ends[-1]))
-        # The row of an entry is the last that begins at it or before.
-        sources = np.searchsorted(ends, np.arange(start, end), side="right") - 1
-        yield from _of_columns(
-            [sources, matrix.indices[start:end], matrix.data[start:end]], weights
-        )

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict
 
 from .errors import CenoteWarning
 
@@ -21,10 +21,16 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 VertexId: TypeAlias = "int | str | np.integer[Any]"
 """The id of a vertex as the user knows it."""
 VertexIds: TypeAlias = "VertexId | Iterable[VertexId]"
-VertexPairs: TypeAlias = "Iterable[Iterable[VertexId]]"
+VertexPairs: TypeAlias = "Iterable[Iterable[VertexId]] | Table"
 Memory: TypeAlias = "int | str"
 """Bytes, or text such as `"256MiB"` or `"10%"`."""
 Ids: TypeAlias = "NDArray[np.uint64] | list[str]"
+
+
+class Table(Protocol):
+    """A table of pandas, Polars, pyarrow or any other package with Arrow's stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> object: ...
 
 
 @dataclass(frozen=True)

@@ -442,7 +442,7 @@ class Runs(Running):
 
         Args:
             sources: ids [the vertex of largest degree, without pairs].
-            pairs: pairs of ids, such as an array with two columns, instead of sources.
+            pairs: pairs of ids, such as an array or a table with two columns, instead of sources.
             sources_file: a file of ids, one a line.
             pairs_file: a file of pairs, two ids a line.
             measure: the share of their neighbours that are common ones, of all (`jaccard`) or of

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _cenote
-from ._import import inputs_of
 from ._options import Memory, OnProgress, PathLike, VertexId, given, listener, warn
+from ._sources import inputs_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,34 +1,68 @@
 //! The Arrow C data interface: capsules of other packages, and our own.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
 use arrow_schema::DataType;
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::ffi::c_str;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::errors::{Failure, invalid};
 
-type Reader = Box<dyn RecordBatchReader + Send>;
+pub type Reader = Box<dyn RecordBatchReader + Send>;
 
-/// The batches of an object with `__arrow_c_stream__` or `__arrow_c_array__`; `None` if it has
-/// neither.
-pub fn reader_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Reader>> {
+/// The batches of the parameter `name`, an object with `__arrow_c_stream__` or
+/// `__arrow_c_array__`; `None` if it has neither.
+pub fn reader_of(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Option<Reader>> {
     if object.hasattr("__arrow_c_stream__")? {
-        let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
-        return Ok(Some(Box::new(taken_stream(&capsule)?)));
+        let capsule = exported(name, object, "__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
+        let reader = taken_stream(&capsule).map_err(|error| {
+            let reason = error.value(object.py());
+            refused(name, &format!("{reason}; cast the column to Int64, or to strings"))
+        })?;
+        return Ok(Some(Box::new(reader)));
     }
     if object.hasattr("__arrow_c_array__")? {
-        let pair = object.call_method0("__arrow_c_array__")?;
+        let pair = exported(name, object, "__arrow_c_array__")?;
         let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = pair.extract()?;
         let batch = taken_batch(&schema, &array)?;
         let schema = batch.schema();
         return Ok(Some(Box::new(RecordBatchIterator::new([Ok(batch)], schema))));
     }
     Ok(None)
+}
+
+/// Calls a method of the Arrow PyCapsule interface. What the other package refuses, such as a
+/// column of several types, is an input that cannot be used.
+fn exported<'py>(
+    name: &str,
+    object: &Bound<'py, PyAny>,
+    method: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    object.call_method0(method).map_err(|error| {
+        let py = object.py();
+        let is_refusal = error.is_instance_of::<PyValueError>(py)
+            || error.is_instance_of::<PyTypeError>(py)
+            || error.is_instance_of::<PyNotImplementedError>(py);
+        if !is_refusal {
+            return error;
+        }
+        let refusal = refused(name, error.value(py));
+        refusal.set_cause(py, Some(error));
+        refusal
+    })
+}
+
+/// The error of what is no table in Arrow's format, in one line.
+fn refused(name: &str, reason: &impl Display) -> PyErr {
+    let reason = reason.to_string();
+    let reason = reason.lines().next().unwrap_or_default();
+    invalid(format!("{name}: it cannot be read as a table in Arrow's format: {reason}"))
 }
 
 fn taken_stream(capsule: &Bound<'_, PyCapsule>) -> PyResult<RecordBatchStreamReader> {

@@ -13,7 +13,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, SchemaRef};
 use cenote::import::WeightType;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyList, PyString, PyTuple};
 
 use crate::errors::invalid;
 
@@ -25,12 +25,19 @@ pub type Raised = Arc<Mutex<Option<PyErr>>>;
 /// Chunks of a Python iterator.
 pub struct PyBatches {
     chunks: Py<PyAny>,
-    weights: Option<WeightType>,
+    shape: Shape,
     schema: SchemaRef,
     first: Option<RecordBatch>,
+    raised: Raised,
+}
+
+/// What rows are like.
+struct Shape {
+    weights: Option<WeightType>,
+    /// Items of each row, once there was one.
+    items: Option<usize>,
     /// Rows of the chunks before.
     rows: u64,
-    raised: Raised,
 }
 
 impl PyBatches {
@@ -41,15 +48,15 @@ impl PyBatches {
         raised: Raised,
     ) -> PyResult<Option<Self>> {
         let chunks = chunks.try_iter()?;
-        let mut rows = 0;
-        let Some(first) = read(chunks.as_any(), weights, &mut rows)? else { return Ok(None) };
+        let mut shape = Shape { weights, items: None, rows: 0 };
+        let Some(first) = read(chunks.as_any(), &mut shape)? else { return Ok(None) };
         let (chunks, schema) = (chunks.into_any().unbind(), first.schema());
-        Ok(Some(Self { chunks, weights, schema, first: Some(first), rows, raised }))
+        Ok(Some(Self { chunks, shape, schema, first: Some(first), raised }))
     }
 
     fn read(&mut self) -> PyResult<Option<RecordBatch>> {
         Python::attach(|py| {
-            let batch = read(self.chunks.bind(py), self.weights, &mut self.rows)?;
+            let batch = read(self.chunks.bind(py), &mut self.shape)?;
             match batch {
                 Some(batch) if batch.schema() != self.schema => {
                     Err(invalid("edges: some ids are integers and others strings: use one kind"))
@@ -67,14 +74,16 @@ impl Iterator for PyBatches {
         if let Some(first) = self.first.take() {
             return Some(Ok(first));
         }
-        self.read().transpose().map(|batch| {
-            batch.map_err(|error| {
-                let message = error.to_string();
-                *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                ArrowError::ExternalError(message.into())
-            })
-        })
+        let batch = self.read().transpose();
+        batch.map(|batch| batch.map_err(|error| kept(error, &self.raised)))
     }
+}
+
+/// Keeps an exception for the end of the call, and makes the error of a reader of it.
+pub fn kept(error: PyErr, raised: &Raised) -> ArrowError {
+    let message = error.to_string();
+    *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    ArrowError::ExternalError(message.into())
 }
 
 impl RecordBatchReader for PyBatches {
@@ -84,23 +93,19 @@ impl RecordBatchReader for PyBatches {
 }
 
 /// The next chunk that has rows; none at the end.
-fn read(
-    chunks: &Bound<'_, PyAny>,
-    weights: Option<WeightType>,
-    rows: &mut u64,
-) -> PyResult<Option<RecordBatch>> {
+fn read(chunks: &Bound<'_, PyAny>, shape: &mut Shape) -> PyResult<Option<RecordBatch>> {
     loop {
         let next = chunks.try_iter()?.next().transpose()?;
         let Some(chunk) = next else { return Ok(None) };
         let columns = if let Ok(chunk) = chunk.cast::<PyTuple>() {
             chunk.iter().map(|column| column_of(&column)).collect::<PyResult<Vec<_>>>()?
         } else {
-            of_rows(chunk.cast::<PyList>()?, weights, *rows)?
+            of_rows(chunk.cast::<PyList>()?, shape)?
         };
         let named = NAMES.into_iter().zip(columns);
         let batch = RecordBatch::try_from_iter(named);
         let batch = batch.map_err(|error| invalid(error.to_string()))?;
-        *rows += batch.num_rows() as u64;
+        shape.rows += batch.num_rows() as u64;
         if batch.num_rows() > 0 {
             return Ok(Some(batch));
         }
@@ -144,6 +149,9 @@ impl Ids {
         match self {
             Self::Integers(ids) => {
                 let integer = "expected an integer from 0 to 2^64 - 1";
+                if id.is_instance_of::<PyBool>() {
+                    return Err(integer);
+                }
                 ids.append_value(id.extract().map_err(|_| integer)?);
             }
             Self::Strings(ids) => {
@@ -189,47 +197,66 @@ impl Weights {
     }
 }
 
-/// The columns of a list of rows; `before` counts the rows of the chunks before.
-fn of_rows(
-    rows: &Bound<'_, PyList>,
-    weights: Option<WeightType>,
-    before: u64,
-) -> PyResult<Vec<ArrayRef>> {
-    let Some(first) = rows.iter().next() else { return Ok(Vec::new()) };
-    let wrong = |at: usize, reason: String| {
-        invalid(format!("edges: row {}: {reason}", before + at as u64 + 1))
-    };
-    let expected = match weights {
-        None => "(source, target)",
-        Some(_) => "(source, target, weight)",
-    };
-    let row = |at: usize, row: &Bound<'_, PyAny>| {
-        let needed = if weights.is_some() { 3 } else { 2 };
+impl Shape {
+    /// The error of a row of a chunk.
+    fn wrong(&self, at: usize, reason: &str) -> PyErr {
+        invalid(format!("edges: row {}: {reason}", self.rows + at as u64 + 1))
+    }
+
+    /// Refuses a row that is no edge, or that has more or fewer items than those before.
+    fn check(&mut self, at: usize, row: &Bound<'_, PyAny>) -> PyResult<()> {
         // A string is a sequence of strings, and no edge.
-        let len = if row.is_instance_of::<PyString>() { None } else { row.len().ok() };
-        match len {
-            Some(len) if len == needed || weights.is_none() && len == 3 => Ok(()),
-            _ => Err(wrong(at, format!("{}: expected {expected}", shown(row)))),
+        let items = if row.is_instance_of::<PyString>() { None } else { row.len().ok() };
+        let least = if self.weights.is_some() { 3 } else { 2 };
+        let reason = match (items, self.items) {
+            (Some(items), Some(first)) if items == first => return Ok(()),
+            (Some(items), None) if (least..=3).contains(&items) => {
+                self.items = Some(items);
+                return Ok(());
+            }
+            (Some(items @ 2..=3), Some(first)) => format!("{items} items, not {first} as before"),
+            (Some(4..), _) => {
+                format!("expected {}; columns are a tuple of arrays", self.expected())
+            }
+            _ => format!("expected {}", self.expected()),
+        };
+        Err(self.wrong(at, &format!("{}: {reason}", shown(row))))
+    }
+
+    fn expected(&self) -> &'static str {
+        match self.weights {
+            None => "(source, target)",
+            Some(_) => "(source, target, weight)",
         }
-    };
-    row(0, &first)?;
+    }
+}
+
+/// The columns of a list of rows.
+fn of_rows(rows: &Bound<'_, PyList>, shape: &mut Shape) -> PyResult<Vec<ArrayRef>> {
+    let Some(first) = rows.iter().next() else { return Ok(Vec::new()) };
+    shape.check(0, &first)?;
     let mut ids = [Ids::like(&first.get_item(0)?), Ids::like(&first.get_item(1)?)];
-    let mut values = weights.map(|kind| match kind {
+    let mut values = shape.weights.map(|kind| match kind {
         WeightType::F32 | WeightType::F64 => Weights::Floats(Float64Builder::new()),
         _ => Weights::Integers(Int64Builder::new()),
     });
     for (at, edge) in rows.iter().enumerate() {
-        row(at, &edge)?;
+        shape.check(at, &edge)?;
         for (end, ids) in ids.iter_mut().enumerate() {
             let id = edge.get_item(end)?;
-            ids.push(&id)
-                .map_err(|reason| wrong(at, format!("the id {}: {reason}", shown(&id))))?;
+            let wrong = |reason| shape.wrong(at, &format!("the id {}: {reason}", shown(&id)));
+            ids.push(&id).map_err(wrong)?;
         }
-        if let Some(values) = &mut values {
+        if shape.items == Some(3) {
             let weight = edge.get_item(2)?;
-            let pushed = values.push(&weight);
-            pushed
-                .map_err(|reason| wrong(at, format!("the weight {}: {reason}", shown(&weight))))?;
+            let pushed = match &mut values {
+                Some(values) => values.push(&weight),
+                // It is left out, and a name there means that these are no edges.
+                None => weight.extract::<f64>().map(drop).map_err(|_| "expected a number"),
+            };
+            let wrong =
+                |reason| shape.wrong(at, &format!("the weight {}: {reason}", shown(&weight)));
+            pushed.map_err(wrong)?;
         }
     }
     let columns = ids.into_iter().map(Ids::finish);
@@ -237,7 +264,7 @@ fn of_rows(
 }
 
 /// A value in a message, shortened.
-fn shown(value: &Bound<'_, PyAny>) -> String {
+pub fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}...", &text[..end]),

@@ -18,8 +18,9 @@ use crate::answer::{AnyAnswer, PyAnswer, json};
 use crate::array::{Array, IdList, Slice};
 use crate::batches::Raised;
 use crate::call::Call;
-use crate::errors::{Failure, invalid};
-use crate::import::{columns, id_kind, input, size_text};
+use crate::errors::Failure;
+use crate::import::{columns, id_kind, input};
+use crate::options::{at_least_one, size};
 
 /// What Python can find straight from edges.
 pub trait Found: Finding<Output: Send + Sync, Summary: Send> + Send + Sync + 'static {
@@ -140,11 +141,11 @@ fn option<F: Found>(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Step<F>> {
             step(move |over| over.ids(kind))
         }
         "memory" => {
-            let memory = size_text(value)?;
+            let memory = size(name, value)?;
             step(move |over| over.memory(memory))
         }
         "threads" => {
-            let threads = value.extract()?;
+            let threads = at_least_one(name, value)?;
             step(move |over| over.threads(threads))
         }
         "temp_dir" => {
@@ -202,7 +203,8 @@ fn find<F: Found>(
         steps.extend(input.map(|input| step(move |over: Straight<'static, F>| over.input(input))));
     }
     if steps.len() == without_inputs {
-        return Err(invalid("edges: no edges and no vertices found"));
+        // Rows without a first one have no type.
+        steps.push(step(|over| over.vertices(Vec::<u64>::new())));
     }
     let call = Arc::new(Call::default());
     let reports = Arc::clone(&call);

@@ -113,8 +113,39 @@ fn name_of(source: &std::io::Error) -> &'static str {
     }
 }
 
+/// A message with the names that options and calls have in Python, where it has those of the
+/// command.
+fn in_python(message: &str) -> String {
+    const CALLS: [(&str, &str); 5] = [
+        ("--undirected", "`directed=False`"),
+        ("dfs --order lexicographic", "lexicographic_dfs"),
+        ("`cenote import --tier`", "`cenote.import_graph` with `tiers`"),
+        ("`cenote import`", "`cenote.import_graph`"),
+        ("`cenote check`", "`cenote.check`"),
+    ];
+    let message =
+        CALLS.iter().fold(message.to_owned(), |text, (call, ours)| text.replace(call, ours));
+    let word = |word: &str| match word.strip_prefix("--") {
+        Some(flag) if flag.starts_with(|first: char| first.is_ascii_lowercase()) => {
+            let is_name = |letter: char| letter.is_ascii_lowercase() || letter == '-';
+            let end = flag.find(|letter| !is_name(letter)).unwrap_or(flag.len());
+            format!("`{}`{}", flag[..end].replace('-', "_"), &flag[end..])
+        }
+        _ => word.to_owned(),
+    };
+    message.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 fn of(error: &Error) -> PyErr {
-    let message = error.to_string();
+    let message = match error {
+        // Flags have other hyphens than parameters.
+        Error::Parameter { parameter, reason } => {
+            format!("{} {}", parameter.replace('-', "_"), in_python(reason))
+        }
+        Error::InvalidInput(message) => named(message),
+        Error::Io { .. } | Error::UnknownVertex { .. } => error.to_string(),
+        other => in_python(&other.to_string()),
+    };
     let name = match error {
         Error::Corrupt(_) => "CorruptGraph",
         Error::MemoryBudget { .. } => "MemoryBudget",

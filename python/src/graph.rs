@@ -16,7 +16,9 @@ use crate::array::{Array, IdList};
 use crate::arrow::stream_capsule;
 use crate::call::Call;
 use crate::errors::{Failure, exception, invalid};
-use crate::options::{self, Options, apply, given_ids, id_texts};
+use crate::options::{
+    Options, apply, at_least_one, cores, given_ids, id_texts, integer, lookup_bytes, size,
+};
 
 /// An open graph.
 #[pyclass(frozen, module = "cenote._cenote", name = "Graph")]
@@ -98,14 +100,18 @@ fn lists<'g>(
     ids: &[String],
     inward: bool,
     call: &Arc<Call>,
-    memory: Option<u64>,
-    threads: Option<usize>,
-) -> Neighbors<'g> {
+    memory: Option<&Bound<'_, PyAny>>,
+    threads: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Neighbors<'g>> {
     let direction = if inward { Direction::In } else { Direction::Out };
     let mut lists = graph.neighbors().direction(direction).cancel(call.canceller());
-    lists = memory.into_iter().fold(lists, Neighbors::memory);
-    lists = threads.into_iter().fold(lists, Neighbors::threads);
-    ids.iter().fold(lists, |lists, id| lists.of(id))
+    if let Some(memory) = memory {
+        lists = lists.memory(lookup_bytes(memory)?);
+    }
+    if let Some(threads) = threads {
+        lists = lists.threads(at_least_one("threads", threads)?);
+    }
+    Ok(ids.iter().fold(lists, |lists, id| lists.of(id)))
 }
 
 /// The values of a graph, which are all of one type.
@@ -117,20 +123,23 @@ fn of_kind<T>(values: Vec<Value>, of: impl Fn(Value) -> Option<T>) -> Vec<T> {
 impl PyGraph {
     /// Opens a graph.
     #[staticmethod]
-    #[pyo3(signature = (path, at=None, migration=true, lookups=None))]
+    #[pyo3(signature = (path, at=None, migration=true, memory=None, threads=None))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
         at: Option<String>,
         migration: bool,
-        lookups: Option<(u64, usize)>,
+        memory: Option<&Bound<'_, PyAny>>,
+        threads: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let mut options = Graph::options().migration(migration);
         if let Some(name) = at {
             options = options.at(name);
         }
-        if let Some((memory_bytes, threads)) = lookups {
-            options = options.lookups(memory_bytes, threads);
+        let threads = threads.map(|threads| at_least_one("threads", threads)).transpose()?;
+        if let Some(memory) = memory {
+            let threads = threads.unwrap_or_else(cores);
+            options = options.lookups(lookup_bytes(memory)?, threads);
         }
         let graph = Call::default().wait(py, None, || Ok(options.open(&path)?))?;
         Ok(Self { graph: Mutex::new(Some(Arc::new(graph))), path })
@@ -249,8 +258,8 @@ impl PyGraph {
         ids: &Bound<'_, PyAny>,
         inward: bool,
         weights: bool,
-        memory: Option<u64>,
-        threads: Option<usize>,
+        memory: Option<&Bound<'_, PyAny>>,
+        threads: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<(Array, Py<PyAny>, Option<Array>)> {
         let (graph, ids) = (self.open_graph()?, id_texts(ids)?);
         if weights && !graph.stored().is_weighted() {
@@ -259,7 +268,7 @@ impl PyGraph {
             return Err(exception("Unsupported", &reason, None));
         }
         let call = Arc::new(Call::default());
-        let lists = lists(&graph, &ids, inward, &call, memory, threads).weights(weights);
+        let lists = lists(&graph, &ids, inward, &call, memory, threads)?.weights(weights);
         let (degrees, ids, found) = call.wait(py, None, || {
             let (mut degrees, mut found) = (Vec::new(), Vec::new());
             let mut ids = IdList::new(cenote::graph::has_names(graph.stored()));
@@ -287,17 +296,19 @@ impl PyGraph {
         &self,
         py: Python<'_>,
         ids: &Bound<'_, PyAny>,
-        fanouts: Vec<usize>,
-        seed: u64,
+        fanouts: Vec<Bound<'_, PyAny>>,
+        seed: &Bound<'_, PyAny>,
         inward: bool,
         replace: bool,
         weighted: bool,
-        memory: Option<u64>,
-        threads: Option<usize>,
+        memory: Option<&Bound<'_, PyAny>>,
+        threads: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Sampled> {
         let (graph, ids) = (self.open_graph()?, id_texts(ids)?);
+        let fanouts = fanouts.iter().map(|fanout| integer("fanouts", fanout));
+        let (fanouts, seed) = (fanouts.collect::<PyResult<Vec<_>>>()?, integer("seed", seed)?);
         let call = Arc::new(Call::default());
-        let lists = lists(&graph, &ids, inward, &call, memory, threads);
+        let lists = lists(&graph, &ids, inward, &call, memory, threads)?;
         let (ids, vertices, seeds, layers) = call.wait(py, None, || {
             let options = SampleOptions::default().replace(replace).weighted(weighted);
             let sample = lists.sample_with(&fanouts, seed, options)?;
@@ -326,10 +337,12 @@ impl PyGraph {
         let ids = ids.map(id_texts).transpose()?;
         let direction = if inward { Direction::In } else { Direction::Out };
         let call = Arc::new(Call::default());
+        let looked_up = ids.as_ref().map(|ids| lists(&graph, ids, inward, &call, None, None));
+        let looked_up = looked_up.transpose()?;
         let degrees = call.wait(py, None, || {
-            if let Some(ids) = &ids {
-                let lists = lists(&graph, ids, inward, &call, None, None).weights(false);
-                let mut degrees = Vec::with_capacity(ids.len());
+            if let Some(lists) = looked_up {
+                let lists = lists.weights(false);
+                let mut degrees = Vec::new();
                 lists.for_each(|list| {
                     degrees.push(list.degree() as u64);
                     Ok::<_, Error>(())
@@ -354,8 +367,8 @@ impl PyGraph {
     }
 
     /// The id of a vertex, by its number.
-    fn id_of(&self, py: Python<'_>, vertex: VertexId) -> PyResult<Py<PyAny>> {
-        let graph = self.open_graph()?;
+    fn id_of(&self, py: Python<'_>, vertex: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let (graph, vertex) = (self.open_graph()?, integer::<VertexId>("vertex", vertex)?);
         let id = py.detach(|| -> Result<Id, Error> { Ok(graph.ids()?.id_of(vertex)?) });
         crate::array::id_object(py, &id.map_err(Failure::from)?)
     }
@@ -429,7 +442,7 @@ impl PyGraph {
 
     /// Writes the edges between vertices, or between those near them. Returns vertices, edges,
     /// isolated vertices, bytes read and bytes written.
-    #[pyo3(signature = (ids, out, hops=0, sources_file=None, memory=None, threads=None,
+    #[pyo3(signature = (ids, out, hops=None, sources_file=None, memory=None, threads=None,
                         overwrite=false, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of a Python method")]
     fn subgraph(
@@ -437,10 +450,10 @@ impl PyGraph {
         py: Python<'_>,
         ids: Option<&Bound<'_, PyAny>>,
         out: PathBuf,
-        hops: u32,
+        hops: Option<&Bound<'_, PyAny>>,
         sources_file: Option<PathBuf>,
-        memory: Option<Bound<'_, PyAny>>,
-        threads: Option<usize>,
+        memory: Option<&Bound<'_, PyAny>>,
+        threads: Option<&Bound<'_, PyAny>>,
         overwrite: bool,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(u64, u64, u64, u64, u64)> {
@@ -448,6 +461,7 @@ impl PyGraph {
         let ids = ids.map(|ids| given_ids("vertices", ids)).transpose()?.unwrap_or_default();
         let call = Arc::new(Call::default());
         let reports = Arc::clone(&call);
+        let hops = hops.map_or(Ok(0), |hops| integer("hops", hops))?;
         let subgraph = graph.subgraph().hops(hops).overwrite(overwrite).cancel(call.canceller());
         let subgraph = subgraph.progress(move |phase, done, total| {
             reports.report(phase, done, total);
@@ -456,11 +470,11 @@ impl PyGraph {
         if let Some(path) = sources_file {
             subgraph = subgraph.sources_file(path);
         }
-        if let Some(size) = memory {
-            subgraph = subgraph.memory(options::memory(&size)?);
+        if let Some(memory) = memory {
+            subgraph = subgraph.memory(size("memory", memory)?);
         }
         if let Some(threads) = threads {
-            subgraph = subgraph.threads(threads);
+            subgraph = subgraph.threads(at_least_one("threads", threads)?);
         }
         call.wait(py, progress.as_ref(), || {
             let found = subgraph.write(&out)?;

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_array::RecordBatchReader;
 use cenote::import::{
-    ArrowBatches, Codec, Format, Header, HubNeighboursChoice, IdKind, ImportReport, Input,
+    ArrowBatches, Codec, Edges, Format, Header, HubNeighboursChoice, IdKind, ImportReport, Input,
     InputSpec, Order, VertexValues, Vertices, WeightType,
 };
 use cenote::report::import::Summary;
@@ -19,6 +20,8 @@ use crate::arrow::reader_of;
 use crate::batches::{PyBatches, Raised};
 use crate::call::Call;
 use crate::errors::{Failure, invalid};
+use crate::options::{at_least_one, integer, size};
+use crate::tables::PyTables;
 
 /// A step of building an import, on the thread that runs it.
 type Step = Box<dyn FnOnce(Import<'static>) -> Import<'static> + Send>;
@@ -72,11 +75,6 @@ pub fn id_kind(value: &Bound<'_, PyAny>) -> PyResult<IdKind> {
     one_of("ids", value, &[("auto", Auto), ("integer", Integer), ("string", String)])
 }
 
-/// A size as text for the library: bytes, or text such as `1GiB`.
-pub fn size_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    Ok(value.str()?.to_cow()?.into_owned())
-}
-
 /// The steps of all options but those of columns and weights.
 fn options(options: &Bound<'_, PyDict>, seed: u64) -> PyResult<Vec<Step>> {
     let mut steps = Vec::new();
@@ -127,19 +125,19 @@ fn option(name: &str, value: &Bound<'_, PyAny>, seed: u64) -> PyResult<Step> {
             step(move |import| import.hub_neighbours(choice))
         }
         "memory" => {
-            let memory = size_text(value)?;
+            let memory = size(name, value)?;
             step(move |import| import.memory(memory))
         }
         "page_bytes" => {
-            let bytes = value.extract()?;
+            let bytes = integer(name, value)?;
             step(move |import| import.page_bytes(bytes))
         }
         "free_space" => {
-            let percent = value.extract()?;
+            let percent = integer(name, value)?;
             step(move |import| import.free_space(percent))
         }
         "threads" => {
-            let threads = value.extract()?;
+            let threads = at_least_one(name, value)?;
             step(move |import| import.threads(threads))
         }
         "temp_dir" => {
@@ -155,7 +153,7 @@ fn option(name: &str, value: &Bound<'_, PyAny>, seed: u64) -> PyResult<Step> {
             step(move |import| import.tier_policy(policy))
         }
         "tier_block" => {
-            let block = size_text(value)?;
+            let block = size(name, value)?;
             step(move |import| import.tier_block(block))
         }
         _ => return Err(PyTypeError::new_err(format!("import_graph has no option `{name}`"))),
@@ -187,12 +185,12 @@ pub fn input(
             InputSpec::vertices(path).into()
         }
         "vertices" => match value.extract::<Vec<u64>>() {
-            Ok(ids) => Vertices::iter(ids).into(),
+            Ok(ids) => Vertices::iter(ids).named("vertices").into(),
             Err(_) => {
                 let ids: Vec<String> = value.extract().map_err(|_| {
                     invalid("vertices: expected integers from 0 to 2^64 - 1, or strings")
                 })?;
-                Vertices::iter(ids).into()
+                Vertices::iter(ids).named("vertices").into()
             }
         },
         "range" => {
@@ -201,31 +199,40 @@ pub fn input(
         }
         "rows" => {
             let batches = PyBatches::new(value, weights, Arc::clone(raised))?;
-            return Ok(batches.map(|batches| ArrowBatches::new(batches).into()));
+            return Ok(batches.map(|batches| of_batches(ArrowBatches::new(batches))));
+        }
+        "tables" => {
+            let tables = PyTables::new(value, Arc::clone(raised))?;
+            return Ok(tables.map(|tables| columns.of(tables)));
         }
         _ => {
-            let Some(reader) = reader_of(value)? else {
+            let Some(reader) = reader_of("edges", value)? else {
                 let kind = value.get_type().name()?;
                 return Err(PyTypeError::new_err(format!("a {kind} is no source of edges")));
             };
-            let mut batches = ArrowBatches::new(reader);
-            if let Some(source) = columns.source {
-                batches = batches.source_column(source);
-            }
-            if let Some(target) = columns.target {
-                batches = batches.target_column(target);
-            }
-            if let Some(weight) = columns.weight {
-                batches = batches.weight_column(weight);
-            }
-            batches.into()
+            columns.of(reader)
         }
     }))
 }
 
+impl Columns {
+    /// The edges of a table.
+    fn of(self, reader: impl RecordBatchReader + Send + 'static) -> Input<'static> {
+        let mut batches = ArrowBatches::new(reader);
+        batches = self.source.into_iter().fold(batches, ArrowBatches::source_column);
+        batches = self.target.into_iter().fold(batches, ArrowBatches::target_column);
+        of_batches(self.weight.into_iter().fold(batches, ArrowBatches::weight_column))
+    }
+}
+
+/// Batches by the name of the parameter that they come from.
+fn of_batches(batches: ArrowBatches<'static>) -> Input<'static> {
+    Edges::from(batches).named("edges").into()
+}
+
 /// The values of vertices: chunks of columns, or an Arrow stream.
 fn values_of(value: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Option<VertexValues<'static>>> {
-    if let Some(reader) = reader_of(value)? {
+    if let Some(reader) = reader_of("values", value)? {
         return Ok(Some(VertexValues::new(reader)));
     }
     let batches = PyBatches::new(value, None, Arc::clone(raised))?;
@@ -241,7 +248,7 @@ fn taken<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<Bound
 
 pub fn columns(options: &Bound<'_, PyDict>) -> PyResult<Columns> {
     let column = |name: &str| -> PyResult<Option<String>> {
-        taken(options, name)?.map(|value| size_text(&value)).transpose()
+        taken(options, name)?.map(|value| Ok(value.str()?.to_cow()?.into_owned())).transpose()
     };
     let headers = [("auto", Header::Auto), ("yes", Header::Yes), ("no", Header::No)];
     let format = taken(options, "format")?;
@@ -300,7 +307,7 @@ pub fn import_graph(
     let columns = columns(options)?;
     let weights = taken(options, "weights")?;
     let weights = weights.map(|kind| one_of("weights", &kind, &WeightType::NAMES)).transpose()?;
-    let seed = taken(options, "seed")?.map_or(Ok(1), |seed| seed.extract())?;
+    let seed = taken(options, "seed")?.map_or(Ok(1), |seed| integer("seed", &seed))?;
     let given_values = taken(options, "vertex_values")?;
     let page = taken(options, "report")?.map(|path| path.extract::<PathBuf>()).transpose()?;
     let page = page.map(|path| Recorded::start(path, &inputs, &out)).transpose()?;
@@ -313,7 +320,8 @@ pub fn import_graph(
         steps.extend(input.map(|input| step(move |import| import.input(input))));
     }
     if steps.len() == without_inputs {
-        return Err(invalid("edges: no edges and no vertices found"));
+        let reason = "no edges and no vertices found: a graph has one vertex at least";
+        return Err(invalid(format!("edges: {reason}")));
     }
     if let Some(given) = given_values {
         let values = values_of(&given, &raised)?;

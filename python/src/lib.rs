@@ -2,7 +2,7 @@
 //!
 //! - `graph`: open graphs, runs and look-ups
 //! - `answer`, `array`, `arrow`: answers, and their values in NumPy and Arrow
-//! - `import`, `batches`: imports of files and of Python objects
+//! - `import`, `batches`, `tables`: imports of files and of Python objects
 //! - `visit`: passes over lists in batches
 //! - `features`: files of features
 //! - `components`: components and degrees straight from edges
@@ -10,7 +10,7 @@
 //! - `update`: changes, snapshots, compaction, check, profiles of drives
 //! - `replay`: page loads through the buffer pool and through tiers
 //! - `call`: long calls without the interpreter's lock, ended by Ctrl-C
-//! - `options`, `errors`: options by their names, exceptions
+//! - `options`, `pairs`, `errors`: options by their names, pairs of ids, exceptions
 
 mod answer;
 mod array;
@@ -23,9 +23,11 @@ mod features;
 mod graph;
 mod import;
 mod options;
+mod pairs;
 mod replay;
 mod shard_runs;
 mod shards;
+mod tables;
 mod update;
 mod visit;
 

@@ -11,12 +11,14 @@ use cenote::algorithm::{
 };
 use cenote::run::{Algorithm, Run};
 use cenote::{MemorySize, Strategy};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyString};
+use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
 use crate::array::Slice;
-use crate::errors::{Failure, invalid};
+use crate::batches::shown;
+use crate::errors::{exception, invalid};
+use crate::pairs::pairs_of_table;
 
 /// An algorithm that Python can run.
 pub trait Options: Algorithm + Send + Sync + 'static {
@@ -42,8 +44,8 @@ pub fn apply<'g, A: Options>(
     for (name, value) in options {
         let name: String = name.extract()?;
         run = match name.as_str() {
-            "memory" => run.memory(memory(&value)?),
-            "cache" => run.cache(memory(&value)?),
+            "memory" => run.memory(size(&name, &value)?),
+            "cache" => run.cache(size(&name, &value)?),
             "threads" => run.threads(at_least_one(&name, &value)?),
             "strategy" => {
                 let text: String = value.extract()?;
@@ -67,20 +69,66 @@ pub fn apply<'g, A: Options>(
     Ok(run)
 }
 
-fn at_least_one(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    match value.extract()? {
+/// An integer option that is not negative.
+pub fn integer<T: TryFrom<u64>>(name: &str, value: &Bound<'_, PyAny>) -> PyResult<T> {
+    let outside = || {
+        let most = u64::MAX >> (u64::BITS as usize - 8 * size_of::<T>());
+        invalid(format!("{name} is {}: expected an integer from 0 to {most}", shown(value)))
+    };
+    match value.extract::<u64>() {
+        Ok(number) => T::try_from(number).map_err(|_| outside()),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Err(outside()),
+        Err(_) => {
+            let kind = value.get_type().name()?;
+            Err(PyTypeError::new_err(format!("{name}: expected an integer, not a {kind}")))
+        }
+    }
+}
+
+/// An integer option from 1 on, such as a number of threads.
+pub fn at_least_one(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    match integer(name, value)? {
         0 => Err(invalid(format!("{name} is 0: at least 1 is needed"))),
         number => Ok(number),
     }
 }
 
-/// A size in bytes or as text.
-pub fn memory(value: &Bound<'_, PyAny>) -> PyResult<MemorySize> {
-    if let Ok(bytes) = value.extract::<u64>() {
-        return Ok(MemorySize::Bytes(bytes));
+/// Threads where an option says nothing.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// An option of a size, in bytes or as text.
+pub fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<MemorySize> {
+    let wrong = |reason: &str| invalid(format!("{name} is {}: {reason}", shown(value)));
+    if let Ok(text) = value.cast::<PyString>() {
+        return text.to_cow()?.parse().map_err(|reason: String| wrong(&reason));
     }
-    let text: String = value.extract()?;
-    Ok(MemorySize::try_from(text.as_str()).map_err(Failure::from)?)
+    match value.extract::<u64>() {
+        Ok(bytes) => Ok(MemorySize::Bytes(bytes)),
+        Err(error) if !error.is_instance_of::<PyOverflowError>(value.py()) => {
+            let kind = value.get_type().name()?;
+            let expected = "expected bytes, or text such as \"64MiB\"";
+            Err(PyTypeError::new_err(format!("{name}: {expected}, not a {kind}")))
+        }
+        Err(_) => Err(wrong("expected bytes, or text such as \"64MiB\"")),
+    }
+}
+
+/// The least memory of look-ups: pages for two threads that read.
+const LOOKUP_BYTES_MIN: u64 = 1 << 20;
+
+/// The memory of look-ups in bytes, of which 100% is the memory of the machine.
+pub fn lookup_bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let given = shown(value);
+    let unknown = || invalid(format!("memory is {given}: the machine's is unknown: give bytes"));
+    match size("memory", value)?.bytes_of_machine().ok_or_else(unknown)? {
+        ..LOOKUP_BYTES_MIN => {
+            let reason = format!("memory is {given}: look-ups need at least 1MiB");
+            Err(exception("MemoryBudget", &reason, None))
+        }
+        bytes => Ok(bytes),
+    }
 }
 
 /// An id of a vertex as text: a string, or an integer of Python or NumPy.
@@ -89,6 +137,9 @@ pub fn id_text(id: &Bound<'_, PyAny>) -> PyResult<String> {
         return Ok(text.to_cow()?.into_owned());
     }
     match id.call_method0("__index__") {
+        _ if id.is_instance_of::<PyBool>() => {
+            Err(PyTypeError::new_err(format!("the id {id}: expected an integer or a string")))
+        }
         Ok(number) if number.is_instance_of::<PyInt>() => Ok(number.str()?.to_cow()?.into_owned()),
         _ => Err(PyTypeError::new_err(format!(
             "the id {}: expected an integer or a string, not {}",
@@ -104,6 +155,19 @@ pub fn id_texts(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
         return Ok(vec![id_text(value)?]);
     }
     value.try_iter()?.map(|id| id_text(&id?)).collect()
+}
+
+/// The ids of each pair of an iterable, or of a table.
+fn pairs_of(value: &Bound<'_, PyAny>) -> PyResult<Vec<[String; 2]>> {
+    if let Some(pairs) = pairs_of_table(value)? {
+        return Ok(pairs);
+    }
+    let pair = |pair: PyResult<Bound<'_, PyAny>>| {
+        let ids = id_texts(&pair?)?;
+        <[String; 2]>::try_from(ids)
+            .map_err(|ids| invalid(format!("a pair has {} ids: expected two", ids.len())))
+    };
+    value.try_iter()?.map(pair).collect()
 }
 
 /// The ids of an option. None of them would mean that the option is not given, and then the run has
@@ -231,8 +295,8 @@ impl Options for Betweenness {
             "source" => given_ids(name, value)?.iter().fold(run, |run, id| run.source(id)),
             "sources_file" => run.sources_file(value.extract::<std::path::PathBuf>()?),
             "samples" => {
-                let (samples, seed) = value.extract()?;
-                run.samples(samples, seed)
+                let (samples, seed): (Bound<'_, PyAny>, Bound<'_, PyAny>) = value.extract()?;
+                run.samples(integer(name, &samples)?, integer("seed", &seed)?)
             }
             "scale" => run.scale(one_of(name, value, &scales)?),
             _ => return Ok(None),
@@ -243,7 +307,7 @@ impl Options for Betweenness {
 impl Options for Cdlp {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
         Ok(match name {
-            "iterations" => Some(run.iterations(value.extract()?)),
+            "iterations" => Some(run.iterations(integer(name, value)?)),
             _ => None,
         })
     }
@@ -269,7 +333,7 @@ impl Options for Degrees {
 
 impl Options for Kcore {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
-        Ok(if name == "k" { Some(run.k(value.extract()?)) } else { None })
+        Ok(if name == "k" { Some(run.k(integer(name, value)?)) } else { None })
     }
 
     fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
@@ -280,9 +344,9 @@ impl Options for Kcore {
 impl Options for Hyperball {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
         Ok(Some(match name {
-            "registers" => run.registers(value.extract()?),
-            "iterations" => run.iterations(value.extract()?),
-            "seed" => run.seed(value.extract()?),
+            "registers" => run.registers(integer(name, value)?),
+            "iterations" => run.iterations(integer(name, value)?),
+            "seed" => run.seed(integer(name, value)?),
             "outgoing" => run.outgoing(value.extract()?),
             _ => return Ok(None),
         }))
@@ -301,7 +365,7 @@ macro_rules! communities {
             fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
                 Ok(Some(match name {
                     "resolution" => run.resolution(value.extract()?),
-                    "iterations" => run.iterations(value.extract()?),
+                    "iterations" => run.iterations(integer(name, value)?),
                     _ => return Ok(None),
                 }))
             }
@@ -317,7 +381,7 @@ communities!(Leiden Louvain);
 
 impl Options for Mis {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
-        Ok(if name == "seed" { Some(run.seed(value.extract()?)) } else { None })
+        Ok(if name == "seed" { Some(run.seed(integer(name, value)?)) } else { None })
     }
 }
 
@@ -331,7 +395,7 @@ impl Options for PageRank {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
         let variants = [("standard", Variant::Standard), ("cave", Variant::Cave)];
         Ok(Some(match name {
-            "iterations" => run.iterations(value.extract()?),
+            "iterations" => run.iterations(integer(name, value)?),
             "tolerance" => run.tolerance(value.extract()?),
             "damping" => run.damping(value.extract()?),
             "personalize" => {
@@ -358,7 +422,7 @@ impl Options for Ppr {
         Ok(Some(match name {
             "seeds" => given_ids(name, value)?.iter().fold(run, |run, id| run.seed(id)),
             "seeds_file" => run.seeds_file(value.extract::<std::path::PathBuf>()?),
-            "top_k" => run.top_k(value.extract()?),
+            "top_k" => run.top_k(integer(name, value)?),
             "damping" => run.damping(value.extract()?),
             "tolerance" => run.tolerance(value.extract()?),
             _ => return Ok(None),
@@ -377,25 +441,16 @@ impl Options for Similar {
         Ok(Some(match name {
             "measure" => run.measure(one_of(name, value, &measures)?),
             "pairs" => {
-                let (mut run, mut count) = (run, 0u64);
-                for pair in value.try_iter()? {
-                    let ids = id_texts(&pair?)?;
-                    let [source, target] = ids.as_slice() else {
-                        let reason = format!("a pair has {} ids: expected two", ids.len());
-                        return Err(invalid(reason));
-                    };
-                    run = run.pair(source, target);
-                    count += 1;
-                }
-                if count == 0 {
+                let pairs = pairs_of(value)?;
+                if pairs.is_empty() {
                     return Err(invalid("pairs has no pair"));
                 }
-                run
+                pairs.iter().fold(run, |run, [source, target]| run.pair(source, target))
             }
             "pairs_file" => run.pairs_file(value.extract::<std::path::PathBuf>()?),
             "sources" => given_ids(name, value)?.iter().fold(run, |run, id| run.source(id)),
             "sources_file" => run.sources_file(value.extract::<std::path::PathBuf>()?),
-            "top" => run.top(value.extract()?),
+            "top" => run.top(integer(name, value)?),
             _ => return Ok(None),
         }))
     }
@@ -441,15 +496,15 @@ impl Options for Walk {
             }
             "starts_file" => run.starts(StartsAt::File(value.extract()?)),
             "source" => run.starts(StartsAt::Vertex(id_text(value)?)),
-            "walkers" => run.walkers(value.extract()?),
-            "per_vertex" => run.per_vertex(value.extract()?),
-            "steps" => run.steps(value.extract()?),
+            "walkers" => run.walkers(integer(name, value)?),
+            "per_vertex" => run.per_vertex(integer(name, value)?),
+            "steps" => run.steps(integer(name, value)?),
             "restart" => run.restart(value.extract()?),
             "p" => run.p(value.extract()?),
             "q" => run.q(value.extract()?),
             "dead_ends" => run.dead_ends(one_of(name, value, &dead_ends)?),
             "weighted" => run.weighted(value.extract()?),
-            "seed" => run.seed(value.extract()?),
+            "seed" => run.seed(integer(name, value)?),
             _ => return Ok(None),
         }))
     }

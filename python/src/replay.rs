@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::answer::json;
 use crate::call::Call;
 use crate::errors::{Failure, invalid};
-use crate::options::memory;
+use crate::options::size;
 
 /// Replays a text as a value; an error names the option.
 fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> PyResult<T> {
@@ -105,7 +105,7 @@ impl<'py> Given<'_, 'py> {
     }
 
     fn size(&self, name: &str) -> PyResult<Option<MemorySize>> {
-        self.get(name)?.map(|value| memory(&value)).transpose()
+        self.get(name)?.map(|value| size(name, &value)).transpose()
     }
 
     /// A size that is not relative to anything.
@@ -216,7 +216,7 @@ fn sweep(given: &Bound<'_, PyAny>) -> PyResult<Sweep> {
             Ok(Sweep::ReadShare(shares.into_iter().map(|share| share * 100.0).collect()))
         }
         "pool" => {
-            let sizes = values.iter().map(|value| memory(value).map(pool_size));
+            let sizes = values.iter().map(|value| size(&name, value).map(pool_size));
             let sizes = sizes.collect::<PyResult<Vec<_>>>()?;
             none("pool", false)?;
             Ok(Sweep::Pool(sizes))

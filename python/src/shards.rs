@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::answer::json;
 use crate::call::Call;
 use crate::errors::Failure;
-use crate::import::size_text;
+use crate::options::{at_least_one, integer, size};
 
 /// Cuts a graph into shards. Returns the report as JSON, and warnings.
 #[pyfunction]
@@ -20,13 +20,15 @@ pub fn shard(
     py: Python<'_>,
     path: PathBuf,
     out: PathBuf,
-    shards: u64,
+    shards: &Bound<'_, PyAny>,
     at: Option<String>,
-    memory: Option<Bound<'_, PyAny>>,
-    threads: Option<usize>,
+    memory: Option<&Bound<'_, PyAny>>,
+    threads: Option<&Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Vec<String>)> {
-    let memory = memory.map(|memory| size_text(&memory)).transpose()?;
+    let shards = integer("shards", shards)?;
+    let memory = memory.map(|memory| size("memory", memory)).transpose()?;
+    let threads = threads.map(|threads| at_least_one("threads", threads)).transpose()?;
     let call = Arc::new(Call::default());
     let (written, warnings) = call.wait(py, progress.as_ref(), || {
         let options = Graph::options().migration(false);
@@ -36,8 +38,8 @@ pub fn shard(
         let mut sharding = Sharding::new(&graph, shards)
             .cancel(call.canceller())
             .progress(move |done, total| reports.report("sharding", done, Some(total)));
-        if let Some(memory) = &memory {
-            sharding = sharding.memory(memory.as_str());
+        if let Some(memory) = memory {
+            sharding = sharding.memory(memory);
         }
         if let Some(threads) = threads {
             sharding = sharding.threads(threads);

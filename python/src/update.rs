@@ -18,8 +18,8 @@ use crate::answer::json;
 use crate::batches::Raised;
 use crate::call::Call;
 use crate::errors::{Failure, exception, invalid};
-use crate::import::{columns, hub_neighbours, input, order, size_text};
-use crate::options::id_text;
+use crate::import::{columns, hub_neighbours, input, order};
+use crate::options::{at_least_one, id_text, integer, size};
 use crate::shards;
 
 /// A graph that is open for changes.
@@ -98,7 +98,7 @@ impl PyUpdate {
     ) -> PyResult<Self> {
         let mut options = Update::options().synced(synced);
         if let Some(memory) = memory {
-            options = options.memory(size_text(memory)?);
+            options = options.memory(size("memory", memory)?);
         }
         if let Some(name) = values {
             let kinds = [ValueType::U64, ValueType::I64, ValueType::F64];
@@ -324,12 +324,12 @@ pub fn compact(
     };
     let (out, temp_dir) = (path_of("out")?, path_of("temp_dir")?);
     let at: Option<String> = get("at")?.map(|name| name.extract()).transpose()?;
-    let memory = get("memory")?.map(|memory| size_text(&memory)).transpose()?;
-    let threads: Option<usize> = get("threads")?.map(|threads| threads.extract()).transpose()?;
+    let memory = get("memory")?.map(|memory| size("memory", &memory)).transpose()?;
+    let threads = get("threads")?.map(|threads| at_least_one("threads", &threads)).transpose()?;
     let overwrite: bool = get("overwrite")?.map_or(Ok(false), |value| value.extract())?;
-    let seed: u64 = get("seed")?.map_or(Ok(1), |seed| seed.extract())?;
+    let seed: u64 = get("seed")?.map_or(Ok(1), |seed| integer("seed", &seed))?;
     let order = get("order")?.map(|value| order("order", &value, seed)).transpose()?;
-    let free_space: Option<u32> = get("free_space")?.map(|value| value.extract()).transpose()?;
+    let free_space = get("free_space")?.map(|value| integer("free_space", &value)).transpose()?;
     let hubs = get("hub_neighbours")?;
     let hubs = hubs.map(|value| hub_neighbours("hub_neighbours", &value)).transpose()?;
     let call = Arc::new(Call::default());

@@ -14,7 +14,7 @@ use crate::array::{Array, Slice};
 use crate::call::Call;
 use crate::errors::{Failure, exception};
 use crate::graph::PyGraph;
-use crate::options::memory as size;
+use crate::options::{at_least_one, integer, size};
 
 /// The time between two looks at signals.
 const PERIOD: Duration = Duration::from_millis(50);
@@ -38,11 +38,13 @@ impl PyLists {
         inward: bool,
         weights: bool,
         memory: Option<&Bound<'_, PyAny>>,
-        threads: Option<usize>,
-        batch_edges: Option<u64>,
+        threads: Option<&Bound<'_, PyAny>>,
+        batch_edges: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let graph = graph.open_graph()?;
-        let memory: Option<MemorySize> = memory.map(size).transpose()?;
+        let memory: Option<MemorySize> = memory.map(|memory| size("memory", memory)).transpose()?;
+        let threads = threads.map(|threads| at_least_one("threads", threads)).transpose()?;
+        let batch_edges = batch_edges.map(|edges| integer("batch_edges", edges)).transpose()?;
         let direction = if inward { Direction::In } else { Direction::Out };
         let reader = Call::default().wait(py, None, || {
             let mut visit = graph.visit().direction(direction).weights(weights);

@@ -58,8 +58,6 @@ def test_each_fault_has_its_exception_and_one_line(directed):
             directed.vertex_of(wrong)
     with pytest.raises(TypeError, match="expected an integer or a string"):
         directed.bfs([3, None])
-    with pytest.raises(OverflowError):
-        directed.kcore(k=-1)
 
 
 def test_an_error_of_the_system_has_its_number():

@@ -154,8 +154,10 @@ def test_graphs_of_networkx_keep_vertices_directions_and_weights():
     with cenote.open("d.cenote") as graph:
         assert graph.directed
         assert graph.edge_count == 2
+    unknown = nx.Graph()
+    unknown.add_edge(1, 2, weight=None)
     with pytest.raises(cenote.InvalidInput, match="row 1: the weight None"):
-        cenote.import_graph(nx.Graph([(1, 2)]), "h.cenote", weights="f32")
+        cenote.import_graph(unknown, "h.cenote", weights="f32")
 
 
 def test_files_are_one_path_several_or_a_pattern():
@@ -276,7 +278,7 @@ def test_bad_calls_are_refused():
         (cenote.InvalidInput, "weights is f16", {"weights": "f16"}),
         (cenote.InvalidInput, "order is x", {"order": "x"}),
         (cenote.InvalidInput, "format is x", {"format": "x"}),
-        (cenote.InvalidInput, "`memory` much", {"memory": "much"}),
+        (cenote.InvalidInput, "memory is 'much': expected a size", {"memory": "much"}),
         (cenote.MemoryBudget, "`memory` of 65536", {"memory": 65536}),
         (cenote.InvalidInput, "row 1", {"weights": "f32"}),
         (cenote.InvalidInput, "`threads`", {"threads": 1000}),
@@ -340,8 +342,6 @@ def test_components_refuse_what_an_import_refuses():
         cenote.components(np.arange(2_000_000).reshape(-1, 2), memory="8MiB", threads=1)
     with pytest.raises(cenote.InvalidInput, match="row 2"):
         cenote.components([(1, 2), (3, -4)])
-    with pytest.raises(cenote.InvalidInput, match="no edges"):
-        cenote.components([])
     with pytest.raises(cenote.FileMissing):
         cenote.components("missing.txt")
     with pytest.raises(cenote.InvalidInput, match="npy"):

@@ -43,11 +43,13 @@ except KeyboardInterrupt:
         "cenote.import_graph(((i % 997, i % 1009) for i in iter(int, 1)), 'h.cenote')",
         "cenote.components((i % 997, i % 1009) for i in iter(int, 1))",
         "cenote.open('g.cenote').walk(walkers=10**6, steps=10**4, memory='64MiB', out='w.txt')",
+        "cenote.open('g.cenote').sample_neighbors(range(1009), fanouts=[1 << 20], replace=True, "
+        "memory='2TiB')",
         "cenote.pool_replay('ms', device='sim:p4510', ops=10**9)",
         "cenote.tier_replay('zipf', ops=10**9)",
         "cenote.profile('.', quick=True, scratch=16 << 20)",
     ],
-    ids=["run", "import", "components", "walks", "pool_replay", "tier_replay", "profile"],
+    ids=["run", "import", "components", "walks", "sample", "pool_replay", "tier_replay", "profile"],
 )
 def test_ctrl_c_ends_a_call_within_a_second(action, folder, tmp_path_factory):
     cenote.import_graph([(v, v * v % 1009) for v in range(1009)], "g.cenote")

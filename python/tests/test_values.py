@@ -68,8 +68,8 @@ def test_values_have_the_type_of_their_numbers(values, dtype):
 
 
 def test_ids_of_values_are_those_of_the_graph_whatever_their_form():
-    """Text of integers is an integer where all ids are, as in an import of edges."""
-    cenote.import_graph([("7", "8")], "g.cenote", values={"7": 1, "8": 2})
+    """Strings of digits are integers where the ids of the edges are, as these are asked for."""
+    cenote.import_graph([("7", "8")], "g.cenote", values={"7": 1, "8": 2}, ids="integer")
     assert stored()[0] == {7: 1, 8: 2}
     cenote.import_graph([("7", "x")], "h.cenote", values={7: 1})
     assert stored("h.cenote")[0] == {"7": 1}

@@ -75,7 +75,7 @@ impl Finding for OfComponents {
         WccSummary {
             components: sets.components,
             largest: sets.largest,
-            largest_label: Some(id_at(&sets.ids, sets.largest_label)),
+            largest_label: (!sets.ids.is_empty()).then(|| id_at(&sets.ids, sets.largest_label)),
             since: None,
             everything_because: None,
         }

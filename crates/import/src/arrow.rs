@@ -135,19 +135,24 @@ impl Columns {
         let names: Vec<String> = flat.iter().map(|&at| fields[at].name().clone()).collect();
         let chosen = asked.ids(&names, flat.len()).map_err(|problem| problem.reason())?;
         let ids = chosen.map(|id| flat[id]);
-        let kind = |id: usize| match kind_of(fields[id].data_type()) {
-            Some(kind @ (Kind::Integers | Kind::Names)) => Ok(kind),
-            _ => Err(no_ids(fields[id].name(), fields[id].data_type())),
+        let kind = |id: usize| match (fields[id].data_type(), kind_of(fields[id].data_type())) {
+            (_, Some(kind @ (Kind::Integers | Kind::Names))) => Ok(Some(kind)),
+            // A column without rows, or of nulls, which are refused by row.
+            (DataType::Null, _) => Ok(None),
+            (other, _) => Err(no_ids(fields[id].name(), other)),
         };
-        let has_names = kind(ids[0])? == Kind::Names;
-        if has_names != (kind(ids[1])? == Kind::Names) {
+        let kinds = [kind(ids[0])?, kind(ids[1])?];
+        if let [Some(source), Some(target)] = kinds
+            && source != target
+        {
             return Err(two_kinds(fields[ids[0]].name(), fields[ids[1]].name()));
         }
+        let has_names = kinds.contains(&Some(Kind::Names));
         let weight = asked.weight(&names, flat.len(), chosen).map_err(|problem| problem.reason());
         let weight = weight.map(|weight| flat[weight]).and_then(|weight| {
-            match kind_of(fields[weight].data_type()) {
-                Some(Kind::Integers | Kind::Floats) => Ok(weight),
-                _ => Err(no_weights(fields[weight].name(), fields[weight].data_type())),
+            match (fields[weight].data_type(), kind_of(fields[weight].data_type())) {
+                (_, Some(Kind::Integers | Kind::Floats)) | (DataType::Null, _) => Ok(weight),
+                (other, _) => Err(no_weights(fields[weight].name(), other)),
             }
         });
         Ok(Self { ids, has_names, weight })
@@ -222,7 +227,8 @@ impl Batches<'_> {
         let mut chunk = Chunk { source: source.ids()?, target: target.ids()?, weights, at: 0 };
         for ids in [&chunk.source, &chunk.target] {
             if matches!(ids, IdColumn::Names(_)) != self.columns.has_names {
-                return Err((0, other_type("the column of the schema")));
+                let kind = if self.columns.has_names { "strings" } else { "integers" };
+                return Err((0, other_type(format!("{kind}, as the schema says"))));
             }
         }
         chunk.put(rows, STREAM_BYTES)?;

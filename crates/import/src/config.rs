@@ -234,11 +234,12 @@ impl Input<'_> {
 /// Kind of the user's ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdKind {
-    /// Integers if every id is one (only digits, below 2^64), else strings. It is an error if the
-    /// first other id looks like a number (`-1`, `1.0`, `nan`, 2^64): that is mostly a mistake.
+    /// Strings if an input has columns, or values, of the type of strings. Else, as text does not
+    /// say it, integers if every id is one (only digits, below 2^64), else strings: it is an error
+    /// if the first other id looks like a number (`-1`, `1.0`, `nan`, 2^64), mostly a mistake.
     #[default]
     Auto,
-    /// Integers from 0 to 2^64 - 1, in decimal digits.
+    /// Integers from 0 to 2^64 - 1; of text and strings in decimal digits.
     Integer,
     /// Any UTF-8 text of 1 to 65,535 bytes.
     String,

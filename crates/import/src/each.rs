@@ -43,7 +43,10 @@ pub fn for_each_edge(
                 check_file(file, weights)?;
                 file.is_vertices || input::format_of(file)? == Format::Vertices
             }
-            Input::Edges(_) => false,
+            Input::Edges(edges) => {
+                edges.check(weights)?;
+                false
+            }
             Input::Vertices(_) => true,
         };
         if is_vertices {

@@ -67,10 +67,19 @@ pub enum ImportError {
         id: String,
     },
     /// The inputs have no vertices.
-    #[error("{inputs}: no edges and no vertices found; is it the right file and `format`?")]
+    #[error(
+        "{inputs}: no edges and no vertices found{}",
+        if *.is_of_files {
+            "; is it the right file and `format`?"
+        } else {
+            ": a graph has one vertex at least"
+        }
+    )]
     Empty {
         /// Names of the inputs.
         inputs: String,
+        /// Whether one of them is a file.
+        is_of_files: bool,
     },
     /// The options contradict each other.
     #[error("{0}")]

@@ -184,7 +184,8 @@ impl<'a> Import<'a> {
         self
     }
 
-    /// The kind of ids [default: integers if all of them are].
+    /// The kind of ids [default: strings where an input has the type of strings, else integers if
+    /// all of them are].
     pub fn ids(mut self, ids: IdKind) -> Self {
         self.config.ids = ids;
         self

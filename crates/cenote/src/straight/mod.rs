@@ -140,7 +140,8 @@ impl<'a, F: Finding> Straight<'a, F> {
         self
     }
 
-    /// The kind of ids [default: integers if all of them are].
+    /// The kind of ids [default: strings where an input has the type of strings, else integers if
+    /// all of them are].
     pub fn ids(mut self, ids: IdKind) -> Self {
         self.common.ids = ids;
         self
@@ -238,6 +239,8 @@ fn of_edges<F: Finding>(error: ImportError) -> Error {
             let less = "a graph file takes less, which `cenote import` makes of the edges";
             (given, needed, format!("about, by {vertices} vertices in {part}; {less}"))
         }
+        // An input that is no list of edges is no corrupt graph.
+        ImportError::Format { .. } => return Error::InvalidInput(error.to_string()),
         other => return other.into(),
     };
     Error::MemoryBudget {

@@ -90,6 +90,10 @@ impl Update {
         match (failure, read) {
             (Some(error), _) => Err(error),
             (None, Ok(())) => Ok(()),
+            // An input that is no list of edges is no corrupt graph.
+            (None, Err(error @ ImportError::Format { .. })) => {
+                Err(Error::InvalidInput(error.to_string()))
+            }
             (None, Err(ImportError::Memory { given, needed, what, .. })) => {
                 let more = (needed.saturating_sub(given) as u64).saturating_mul(READ_SHARE);
                 let needed = self.memory_bytes.saturating_add(more);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cenote::graph::{Sample, SampleOptions};
 use cenote::import::IdKind;
-use cenote::{Direction, Graph, Import, Update};
+use cenote::{Direction, Error, Graph, Import, Update};
 use cenote_store::{Codec, Order, WeightType};
 
 use crate::graphs::Random;
@@ -239,6 +239,32 @@ fn sample_changed(layouts: &[(Order, Codec)]) {
             }
         }
     }
+}
+
+#[test]
+fn a_sample_that_does_not_fit_its_memory_is_refused_with_the_memory_that_would_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.cenote");
+    import(&edges(), &path, |import| import.order(Order::Degree));
+    let graph = Graph::open(&path).unwrap();
+    let sample = |memory_bytes, fanouts: &[usize], replace| {
+        let lists = graph.neighbors().of(0).of(1).threads(2).memory(memory_bytes);
+        lists.sample_with(fanouts, 7, SampleOptions::default().replace(replace))
+    };
+    for (fanouts, replace) in
+        [(vec![100_000], true), (vec![100, 2_000], true), (vec![2_000], false)]
+    {
+        let small = sample(128 << 10, &fanouts, replace);
+        let Err(Error::MemoryBudget { needed, .. }) = small else {
+            panic!("{fanouts:?}: {small:?}")
+        };
+        assert!(sample(needed, &fanouts, replace).is_ok(), "{fanouts:?}: {needed}");
+    }
+    // A list is no longer than it is, whatever the fanout.
+    let whole = sample(1 << 20, &[usize::MAX], false).unwrap();
+    assert!(whole.layers[0].sources.len() > 4_000);
+    let endless = sample(u64::MAX, &[1 << 30], true);
+    assert!(matches!(endless, Err(Error::Parameter { parameter: "fanouts", .. })));
 }
 
 #[test]

@@ -86,7 +86,7 @@ pub struct Args {
     /// Column of the weights: its number from 1, or its name in CSV, TSV and Parquet
     #[arg(long, value_name = "COLUMN", requires = "weights")]
     weight_column: Option<String>,
-    /// Kind of the vertex ids
+    /// Kind of the vertex ids; auto: that of the columns of Parquet, of text integers if all are
     #[arg(
         long,
         value_name = "auto|integer|string",

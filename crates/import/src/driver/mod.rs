@@ -26,6 +26,7 @@ use crate::blocks::Meter;
 use crate::budget::Budget;
 use crate::config::{Format, ImportConfig, Input, InputSpec, THREADS_MAX};
 use crate::error::{ImportError, Result, full_disk};
+use crate::ids::kind::id_kind;
 use crate::input::{self, Unchanged};
 use crate::once::{Copies, OpenCopies};
 use crate::parse::weighted::WeightPlace;
@@ -66,6 +67,8 @@ pub(super) fn run(given: &Run<'_>) -> Result<ImportReport> {
     let Run { inputs, workspace, config, progress, stored } = *given;
     check_options(inputs, config)?;
     let started = RealClock::default();
+    let ids = id_kind(inputs, config.ids, config.memory_bytes);
+    let config = &ImportConfig { ids, ..config.clone() };
     let budget = &Budget::new(config.memory_bytes);
     let (meter, known) = (&Meter::default(), &OnceLock::new());
     if let Some(stored) = &stored {
@@ -108,8 +111,14 @@ pub(super) fn seconds_since(clock: &RealClock) -> f64 {
     clock.now_ns() as f64 / 1e9
 }
 
-pub(super) fn names(inputs: &[Input<'_>]) -> String {
+fn names(inputs: &[Input<'_>]) -> String {
     inputs.iter().map(Input::name).collect::<Vec<_>>().join(", ")
+}
+
+/// The error that there is neither an edge nor a vertex.
+pub(super) fn nothing_in(inputs: &[Input<'_>]) -> ImportError {
+    let is_of_files = inputs.iter().any(|input| input.path().is_some());
+    ImportError::Empty { inputs: names(inputs), is_of_files }
 }
 
 pub(super) fn check_options(inputs: &[Input<'_>], config: &ImportConfig) -> Result<()> {
@@ -198,7 +207,7 @@ impl<'a> Import<'a> {
         let start = RealClock::default();
         let mut gathered = self.gather()?;
         if gathered.ids.len() == 0 {
-            return Err(ImportError::Empty { inputs: names(self.inputs) });
+            return Err(nothing_in(self.inputs));
         }
         let seconds_read = seconds_since(&start);
         let choice = self.choose_order(&mut gathered);

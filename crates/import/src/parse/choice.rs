@@ -92,9 +92,14 @@ fn chosen(
 }
 
 pub(crate) fn no_ids(column: &str, holds: &dyn std::fmt::Display) -> String {
+    let holds = holds.to_string();
+    let is_float = ["Float", "FLOAT", "DOUBLE"].iter().any(|float| holds.starts_with(float));
+    // That is what pandas does.
+    let nulls = "; integers with nulls become floats: drop the nulls, then `astype(\"Int64\")`";
+    let nulls = if is_float { nulls } else { "" };
     format!(
         "column {column} holds {holds}; ids are integers or strings (choose others with \
-         `source_column` and `target_column`)"
+         `source_column` and `target_column`){nulls}"
     )
 }
 

@@ -9,8 +9,9 @@ use super::state::State;
 use crate::blocks::{self, Meter, Pass, PassError, PassResult};
 use crate::budget::Budget;
 use crate::config::{IdKind, ImportConfig, Input};
-use crate::driver::{block_bytes, check_options, names as names_of, seconds_since};
+use crate::driver::{block_bytes, check_options, nothing_in, seconds_since};
 use crate::error::{ImportError, Result};
+use crate::ids::kind::id_kind;
 use crate::ids::strings::{Dictionary, StringMap};
 use crate::input::{self, Unchanged};
 use crate::once::{Copies, OpenCopies};
@@ -76,6 +77,8 @@ pub(super) fn find<F: Finding>(
 ) -> Result<Answer<F::Found>> {
     let started = RealClock::default();
     check_options(inputs, config)?;
+    let ids = id_kind(inputs, config.ids, config.memory_bytes);
+    let config = &ImportConfig { ids, ..config.clone() };
     let workspace = SpillOnly(config.temp_dir.clone().unwrap_or_else(std::env::temp_dir));
     let copies = Copies::new(inputs, &workspace, config)?;
     let (budget, meter) = (Budget::new(config.memory_bytes), Meter::default());
@@ -188,8 +191,9 @@ impl Run<'_> {
     }
 
     fn answer<T>(&self, (ids, found): (VertexIds, T), stats: PassStats) -> Result<Answer<T>> {
-        match ids.is_empty() {
-            true => Err(ImportError::Empty { inputs: names_of(self.inputs) }),
+        // A file may be another one, or of another format; edges in memory may have become none.
+        match ids.is_empty() && self.inputs.iter().any(|input| input.path().is_some()) {
+            true => Err(nothing_in(self.inputs)),
             false => Ok(Answer { ids, found, stats }),
         }
     }

@@ -7,9 +7,9 @@ use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{Int8Type, Int32Type, UInt16Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int8Array,
-    Int16Array, Int32Array, Int64Array, LargeStringArray, RecordBatch, RecordBatchIterator,
-    RecordBatchReader, StringArray, StringViewArray, UInt8Array, UInt16Array, UInt32Array,
-    UInt64Array,
+    Int16Array, Int32Array, Int64Array, LargeStringArray, NullArray, RecordBatch,
+    RecordBatchIterator, RecordBatchReader, StringArray, StringViewArray, UInt8Array, UInt16Array,
+    UInt32Array, UInt64Array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use cenote_import::{
@@ -159,6 +159,15 @@ fn strings_of_every_layout_are_those_of_a_slice() {
             assert_alike(&[("x", source), ("y", target)], &CONFIG(), &expected, &what);
         }
     }
+}
+
+#[test]
+fn a_column_without_a_type_has_no_rows_or_only_nulls() {
+    let nulls = |count| array(NullArray::new(count));
+    let message = refused_columns(&[("a", nulls(2)), ("b", nulls(2))], &CONFIG());
+    assert!(message.contains("row 1") && message.contains("found null"), "{message}");
+    let message = refused_columns(&[("a", nulls(0)), ("b", layouts(&[])[0].clone())], &CONFIG());
+    assert!(message.ends_with("no edges and no vertices found: a graph has one vertex at least"));
 }
 
 #[test]
@@ -341,7 +350,8 @@ fn ids_and_weights_out_of_range_are_refused_with_their_row() {
         assert!(message.contains("row 2") && message.contains("1 to 65535 bytes"), "{message}");
     }
     let numbers = |last: &str| array(StringArray::from(vec!["1", last]));
-    let message = refused_columns(&[("a", numbers("2")), ("b", numbers("-1"))], &CONFIG());
+    let integers = CONFIG().ids(IdKind::Integer);
+    let message = refused_columns(&[("a", numbers("2")), ("b", numbers("-1"))], &integers);
     assert!(message.contains("row 2") && message.contains("-1"), "{message}");
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cenote_import::{
     Edge, Edges, FileWorkspace, IdKind, ImportConfig, ImportReport, Input, InputSpec, NoProgress,
-    import, import_edges,
+    Vertices, import, import_edges,
 };
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::{Order, WeightType};
@@ -67,11 +67,25 @@ fn integers_of_any_width_are_those_of_the_file() {
 }
 
 #[test]
-fn strings_are_those_of_the_file_and_numbers_if_all_of_them_are() {
+fn strings_are_those_of_the_file_and_stay_strings_if_all_of_them_are_numbers() {
     let config = ImportConfig::default().memory_bytes(16 << 20);
     let digits: Vec<(String, String)> =
         edges().iter().map(|(s, t)| (s.to_string(), t.to_string())).collect();
-    assert_alike(&text(&digits), &digits, &config);
+    let integers = config.clone().ids(IdKind::Integer);
+    assert_alike(&text(&digits), &digits, &integers);
+    let folder = tempfile::tempdir().unwrap();
+    let kind = |config: &ImportConfig, input: Input<'_>| {
+        let out = folder.path().join("kinds.cenote");
+        let report = run(&[input], &out, &config.clone().overwrite(true)).unwrap();
+        (report.ids, report.vertices)
+    };
+    let padded = [("007", "7"), ("7", "8")];
+    assert_eq!(kind(&config, Edges::slice(&padded).into()), ("string", 3));
+    assert_eq!(kind(&integers, Edges::slice(&padded).into()), ("integer", 2));
+    assert_eq!(kind(&config, Vertices::iter(["1", "01"]).into()), ("string", 2));
+    // Text does not say what it has.
+    let in_text = file(&folder, "padded.txt", text(&padded).as_bytes());
+    assert_eq!(kind(&config, in_text.into()), ("integer", 2));
     let mut mixed = digits.clone();
     mixed.push(("a name".replace(' ', "-"), "7".to_owned()));
     assert_alike(&text(&mixed), &mixed, &config);

@@ -108,6 +108,21 @@ fn a_row_that_is_no_edge_is_named() {
 
 const NAMES: &str = "message m { required binary a; required binary b; }";
 
+#[test]
+fn digits_in_a_column_of_strings_are_strings_unless_integers_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let columns = vec![text(&["007", "7"]), text(&["7", "8"])];
+    let spec = file(&folder, "a.parquet", &parquet(NAMES, plain(1 << 20), &[columns]));
+    let run = |config: ImportConfig| {
+        let out = folder.path().join("g");
+        let report =
+            import(std::slice::from_ref(&spec), &out, &config.overwrite(true), &NoProgress);
+        report.map(|report| (report.ids, report.vertices)).unwrap()
+    };
+    assert_eq!(run(directed()), ("string", 3));
+    assert_eq!(run(directed().ids(cenote_import::IdKind::Integer)), ("integer", 2));
+}
+
 /// Writes names to pages of this size, plain and packed.
 fn plain(page_bytes: usize) -> WriterProperties {
     WriterProperties::builder()

@@ -31,7 +31,7 @@ use super::Graph;
 use super::open::{FRAMES_SHARE, RUNS_SHARE};
 use crate::error::{Error, Result};
 use crate::keys::IdLines;
-use crate::memory::size;
+use crate::memory::{half_of_machine, size};
 use crate::watch::Watch;
 
 /// Vertices that one thread looks up at a time: first few, so that the first lists come soon, then
@@ -84,6 +84,7 @@ pub struct Neighbors<'g> {
     pub(super) direction: Direction,
     pub(super) threads: usize,
     memory_bytes: u64,
+    is_memory_given: bool,
     pub(super) watch: Watch,
     /// Whether the weights of edges are read, if there are any.
     weights: bool,
@@ -100,6 +101,7 @@ impl<'g> Neighbors<'g> {
             direction: Direction::Out,
             threads: cores(),
             memory_bytes: MEMORY_BYTES,
+            is_memory_given: false,
             watch: Watch::default(),
             weights: true,
             ids: Vec::new(),
@@ -123,7 +125,7 @@ impl<'g> Neighbors<'g> {
     /// Memory for pages and lists, in bytes [default: 256 MiB]. One list may take 8 MiB in any
     /// case. [`OpenOptions::lookups`](super::OpenOptions::lookups) reserves the part for pages.
     pub fn memory(mut self, memory_bytes: u64) -> Self {
-        self.memory_bytes = memory_bytes;
+        (self.memory_bytes, self.is_memory_given) = (memory_bytes, true);
         self
     }
 
@@ -141,9 +143,13 @@ impl<'g> Neighbors<'g> {
 
     /// The same look-up of other vertices.
     pub(super) fn with_vertices(&self, vertices: Vec<VertexId>) -> Self {
-        let Self { graph, direction, threads, memory_bytes, weights, .. } = *self;
         let (watch, ids, file) = (self.watch.clone(), Vec::new(), None);
-        Self { graph, direction, threads, memory_bytes, watch, weights, ids, vertices, file }
+        Self { watch, ids, vertices, file, ..*self }
+    }
+
+    /// Memory for a sample.
+    pub(super) fn sample_bytes(&self) -> Result<u64> {
+        if self.is_memory_given { Ok(self.memory_bytes) } else { half_of_machine() }
     }
 
     /// Adds a vertex by its id.

@@ -4,9 +4,11 @@
 //! - [`Sample`], [`SampleOptions`]: what it is and how it is made
 //! - `places`: chooses places of a list
 //! - `read`: reads the neighbours at these, of a long list only the pages that hold one of them
+//! - `room`: the memory that a sample may take
 
 mod places;
 mod read;
+mod room;
 
 use cenote_algo::mix::{GOLDEN, mix};
 use cenote_device::setters;
@@ -17,6 +19,11 @@ use super::Neighbors;
 use crate::error::{Error, Result};
 pub(crate) use places::key_of;
 use read::{Layer, Picked};
+use room::Room;
+
+/// Most neighbours that are sampled of a vertex with replacement: they are drawn and sorted at
+/// once, within a second.
+const FANOUT_MAX: usize = 1 << 20;
 
 /// How neighbours are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +76,9 @@ impl Neighbors<'_> {
     /// Samples neighbours of the given vertices, then of those that are new, and so on: of each
     /// vertex at most as many as the fanout of the layer, without replacement, each equally likely.
     /// The sample depends on the seed and the ids alone, not on threads, memory or the order of
-    /// vertices in the file. It is in memory: 16 bytes an edge, and the ids.
+    /// vertices in the file. It is in memory: 16 bytes an edge, and the ids. With what they are
+    /// chosen by, edges count 64 bytes of [`Neighbors::memory`], or of half of the machine's memory
+    /// where that is not set.
     ///
     /// Of a list on several pages only those with a sampled neighbour are read, and its first one
     /// if its length is not known yet. Whole lists are read of a graph in another order than that
@@ -98,7 +107,8 @@ impl Neighbors<'_> {
     /// [`Neighbors::sample`] with options.
     ///
     /// # Errors
-    /// [`Error::Parameter`] without a fanout, or with one that is 0; [`Error::Unsupported`] if a
+    /// [`Error::Parameter`] without a fanout, with one that is 0, or above 2^20 with replacement;
+    /// [`Error::MemoryBudget`] if the sample does not fit; [`Error::Unsupported`] if a
     /// weighted sample is taken of a graph without weights, [`Error::InvalidInput`] for a weight
     /// that is negative or not finite; as [`Neighbors::for_each`].
     pub fn sample_with(
@@ -111,12 +121,16 @@ impl Neighbors<'_> {
             let reason = format!("are {fanouts:?}: at least one is needed, each at least 1");
             return Err(Error::parameter("fanouts", reason));
         }
+        if options.replace && fanouts.iter().any(|fanout| *fanout > FANOUT_MAX) {
+            let reason = format!("are {fanouts:?}: with `replace` each is at most {FANOUT_MAX}");
+            return Err(Error::parameter("fanouts", reason));
+        }
         let path = self.graph.path();
         if options.weighted && !self.graph.stored().is_weighted() {
             let reason = "the edges have no weights: import it with `weights`";
             return Err(Error::Unsupported(format!("{}: {reason}", path.display()).into()));
         }
-        let ids = self.graph.kept_ids()?;
+        let (ids, room) = (self.graph.kept_ids()?, Room::new(self.sample_bytes()?));
         let (mut sample, mut numbers) = (Sample::default(), Numbers::default());
         for vertex in self.given()? {
             numbers.of(vertex, &mut sample.vertices);
@@ -129,7 +143,10 @@ impl Neighbors<'_> {
             let seed = mix(seed ^ GOLDEN).wrapping_add(depth as u64);
             let keys: Vec<u64> = sample.ids[first..].iter().map(|id| key_of(id, seed)).collect();
             let vertices = sample.vertices[first..].to_vec();
-            let picked = self.pick(&Layer { ids, vertices: &vertices, keys, fanout, options })?;
+            let (room, edges_before) = (&room, room.edges());
+            let vertices = &vertices;
+            let layer = Layer { ids, vertices, keys, fanout, options, room, edges_before };
+            let picked = self.pick(&layer)?;
             let layer = self.number(&picked, first, &mut numbers, &mut sample.vertices)?;
             sample.layers.push(layer);
         }
@@ -148,6 +165,7 @@ impl Neighbors<'_> {
         let stored = self.graph.stored();
         let mut layer = SampledLayer::default();
         for (target, (positions, neighbours)) in (first as u32..).zip(picked.lists()) {
+            self.watch.check()?;
             for &vertex in neighbours {
                 if stored.is_deleted(vertex) {
                     let reason = format!("a list has the neighbour {vertex}, which is deleted");

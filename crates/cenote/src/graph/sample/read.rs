@@ -6,6 +6,7 @@ use cenote_store::{Chosen, Direction, Ids, VertexId, Weight};
 
 use super::SampleOptions;
 use super::places::push_places;
+use super::room::Room;
 use crate::error::{Error, Result};
 use crate::graph::{Neighbors, StoredGraph};
 use crate::watch::Watch;
@@ -28,6 +29,9 @@ pub(super) struct Layer<'a> {
     pub keys: Vec<u64>,
     pub fanout: usize,
     pub options: SampleOptions,
+    pub room: &'a Room,
+    /// Edges of the layers before.
+    pub edges_before: u64,
 }
 
 /// The neighbours that were picked of each vertex.
@@ -126,7 +130,7 @@ impl Neighbors<'_> {
 
     /// Reads whole lists, and their weights if neighbours are chosen by them.
     fn pick_from_lists(&self, layer: &Layer<'_>) -> Result<Picked> {
-        let Layer { ids, vertices, keys, fanout, options } = layer;
+        let Layer { ids, vertices, keys, fanout, options, .. } = layer;
         let path = self.graph.path();
         let lists = self.with_vertices(vertices.to_vec()).weights(options.weighted);
         let (mut picked, mut keys) = (Chosen::default(), keys.iter());
@@ -134,6 +138,7 @@ impl Neighbors<'_> {
             let key = *keys.next().expect("each vertex has a key");
             let fault =
                 |reason| Error::input(path, format!("{reason}: edges cannot be sampled by it"));
+            layer.take(list.len() as u64)?;
             let entries = by_id(ids, list)?;
             let weights = options.weighted.then(|| weights_of(&entries, weights)).transpose();
             let weights = weights.map_err(fault)?;
@@ -152,7 +157,17 @@ impl Neighbors<'_> {
 impl Layer<'_> {
     /// How many vertices a thread reads at a time.
     fn window(&self) -> usize {
-        (WINDOW_NEIGHBORS / self.fanout).clamp(WINDOW_VERTICES_MIN, WINDOW_VERTICES_MAX)
+        // Lists may be shorter than the fanout, but not what is drawn of them with replacement.
+        let least = if self.options.replace { 1 } else { WINDOW_VERTICES_MIN };
+        (WINDOW_NEIGHBORS / self.fanout).clamp(least, WINDOW_VERTICES_MAX)
+    }
+
+    /// Takes the memory for the neighbours that are chosen of a list of so many.
+    fn take(&self, degree: u64) -> Result<()> {
+        let fanout = self.fanout as u64;
+        let count = if self.options.replace && degree > 0 { fanout } else { degree.min(fanout) };
+        let of_layer = (self.vertices.len() as u64).saturating_mul(fanout);
+        self.room.take(count, self.edges_before.saturating_add(of_layer))
     }
 }
 
@@ -216,15 +231,24 @@ impl Reader<'_> {
         let read = |part: &[u32]| {
             self.watch.check()?;
             let of_part: Vec<VertexId> = part.iter().map(|&at| vertices[at as usize]).collect();
-            Ok(lookup.read_chosen(self.direction, &of_part, &mut |list, degree, places| {
-                let key = keys[part[list] as usize];
-                let before = places.len();
-                push_places(degree, None, *fanout, key, options.replace, places);
-                // Neighbours that were added are the last ones.
-                let last = places[before..].last().copied();
-                let end = degree.checked_sub(1).filter(|end| !is_natural && last != Some(*end));
-                places.extend(end);
-            })?)
+            let mut done = Ok(());
+            let chosen =
+                lookup.read_chosen(self.direction, &of_part, &mut |list, degree, places| {
+                    if done.is_ok() {
+                        done = self.watch.check().and_then(|()| self.layer.take(degree));
+                    }
+                    if done.is_err() {
+                        return;
+                    }
+                    let key = keys[part[list] as usize];
+                    let before = places.len();
+                    push_places(degree, None, *fanout, key, options.replace, places);
+                    // Neighbours that were added are the last ones.
+                    let last = places[before..].last().copied();
+                    let end = degree.checked_sub(1).filter(|end| !is_natural && last != Some(*end));
+                    places.extend(end);
+                })?;
+            done.map(|()| chosen)
         };
         share.chunks(self.layer.window()).map(read).collect()
     }
