@@ -19,6 +19,7 @@ use super::{Graph, StoredGraph};
 use crate::drive::{DriveOptions, FileOnDrive, Warning};
 use crate::error::{Error, Result};
 use crate::lock::{LockedDevice, ReaderLock};
+use crate::shards::MANIFEST;
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::{self, Access};
 
@@ -93,6 +94,11 @@ impl OpenOptions {
     /// As [`Graph::open`], and as [`Graph::open_at`] for a snapshot.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Graph> {
         let path = path.as_ref();
+        if path.join(MANIFEST).is_file() {
+            let reason = "it holds the shards of a graph: open one of its .cenote files, or all of \
+                          them in Python with `cenote.ray.open`";
+            return Err(Error::input(path, reason));
+        }
         let access = if self.migration { Access::Move } else { Access::Read };
         for _ in 0..COMMIT_RETRIES {
             if let Some(graph) = self.read(path, Opening::new(path, access, &self.drives)?)? {

@@ -30,6 +30,10 @@ fn a_graph_and_its_edges_become_the_same_shards() {
     // Each shard is a graph file like any other.
     bench.succeed("check a/shard-00001.cenote");
     bench.succeed("info a/shard-00001.cenote");
+    for line in ["info a", "run wcc a"] {
+        let message = bench.fail_quietly(line);
+        assert!(message.contains("a: it holds the shards of a graph"), "{message}");
+    }
 }
 
 #[test]
