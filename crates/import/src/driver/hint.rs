@@ -14,6 +14,10 @@ use super::sizing::{IdsMemory, Known, Sizing};
 use crate::error::ImportError;
 use crate::ids::integers::IntegerSet;
 
+/// The least edges, and bytes of their ids, of an estimate: an input that can be read only once
+/// may have been refused before it was read.
+const EDGES_MIN: u64 = 1 << 20;
+const IDS_BYTES_MIN: usize = 1 << 20;
 /// Most memory for the ids in a byte of text: names of one letter, with their table entries.
 const IDS_PER_BYTE: f64 = 32.0;
 
@@ -55,8 +59,8 @@ impl Import<'_> {
         let most = bytes * IDS_PER_BYTE;
         let is_sample = parsed > 8.0 * block_bytes(self.budget.limit(), 1) as f64;
         let linear = if is_sample { 2.0 * needed as f64 * bytes / parsed } else { most };
-        let ids_bytes = linear.min(most) as usize;
-        let (vertices, edges) = (ids_bytes as u64 / 16, bytes as u64 / 4);
+        let ids_bytes = (linear.min(most) as usize).max(IDS_BYTES_MIN);
+        let (vertices, edges) = (ids_bytes as u64 / 16, (bytes as u64 / 4).max(EDGES_MIN));
         let ids = IdsMemory {
             held: ids_bytes,
             bitmap: IntegerSet::chunk_bytes(vertices as usize),
