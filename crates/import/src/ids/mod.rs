@@ -3,12 +3,14 @@
 //! - `integers`: a bitmap where ids are dense, sorted runs where they are sparse
 //! - `kind`: whether the types of inputs say that ids are strings
 //! - `map`: the finished map
+//! - `memory`: what ids take
 //! - `names`: numbers of the names that a worker parses
 //! - `strings`: a dictionary that numbers names provisionally and sorts them at the end
 
 pub(crate) mod integers;
 pub(crate) mod kind;
 pub(crate) mod map;
+pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod strings;
 
