@@ -7,7 +7,6 @@ use cenote_store::edges::for_each_edge;
 use cenote_store::superblock::IdKind;
 use cenote_store::{Graph, IdRef, Ids, IdsSource, StoreError, VertexId, WeightType};
 
-use crate::driver::{IdsMemory, Known};
 use crate::edges::{EdgeWeight, OpenRows};
 use crate::error::{ImportError, Result};
 use crate::rows::{RowReader, no_weight};
@@ -42,15 +41,6 @@ impl StoredSource<'_> {
              found; run `cenote check` on it"
         );
         Err(ImportError::Format { input: file.clone(), reason })
-    }
-
-    /// What is known before its edges are read. Its ids are the ranks.
-    pub fn known(&self) -> Known {
-        let StoredIds { vertices, edges, .. } = *self.ids;
-        let chunks = vertices as usize / (1 << 16) + 1;
-        let mut ids = IdsMemory::of_integers(vertices, chunks, 0);
-        ids.held += self.held_bytes;
-        Known { vertices, edges, ids }
     }
 }
 

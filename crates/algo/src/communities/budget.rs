@@ -6,6 +6,7 @@
 use cenote_engine::{Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs, Schedule};
 
 use super::gather;
+use super::level::budget_error;
 use crate::estimate::{engine_for, plan_for};
 use crate::report::{AlgoError, Result};
 
@@ -80,14 +81,4 @@ pub(super) fn sufficient(
         };
         config.memory_bytes = bytes.next_multiple_of(1 << 20);
     }
-}
-
-/// The error of a budget of `given` bytes, which names one that suffices.
-pub(super) fn budget_error(
-    what: String,
-    (given, needed): (u64, u64),
-    breakdown: String,
-) -> AlgoError {
-    let suggested = needed.div_ceil(1 << 20);
-    AlgoError::Engine(EngineError::Budget { what, given, needed, suggested, breakdown })
 }

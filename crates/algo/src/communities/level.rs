@@ -1,8 +1,7 @@
 //! A level in memory: nodes with weighted lists.
 
-use cenote_engine::{Engine, HugeVec};
+use cenote_engine::{Engine, EngineError, HugeVec};
 
-use super::budget::budget_error;
 use crate::report::{AlgoError, Result};
 
 /// Words of an entry: the node, and the lower and the upper half of the weight.
@@ -44,6 +43,16 @@ impl Room {
             format!("the graph between its communities {bytes} or more, of any at most {most}");
         budget_error(self.what.to_owned(), (self.budget, self.sufficient), breakdown)
     }
+}
+
+/// The error of a budget of `given` bytes, which names one that suffices.
+pub(super) fn budget_error(
+    what: String,
+    (given, needed): (u64, u64),
+    breakdown: String,
+) -> AlgoError {
+    let suggested = needed.div_ceil(1 << 20);
+    AlgoError::Engine(EngineError::Budget { what, given, needed, suggested, breakdown })
 }
 
 /// An entry of a list: the node, and the lower and the upper half of the weight.

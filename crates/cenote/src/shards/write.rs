@@ -38,8 +38,8 @@ const WHAT: &str = "sharding";
 const IMPORT_SHARE: u64 = 2;
 const NUMBERS_SHARE: u64 = 4;
 const LISTS_SHARE: u64 = 8;
-const SHARES: &str = "half of it for the import of a shard, an eighth for reading the lists of each \
-                      direction, a quarter for numbers of vertices";
+const SHARES: &str = "half of it for the import of a shard, an eighth for reading the lists of \
+                      each direction, a quarter for numbers of vertices";
 
 /// Bytes of a vertex beside the tables of numbers: its entries while the cuts are found, and then
 /// its place in the list of a shard's own vertices.

@@ -8,12 +8,13 @@ use std::sync::{Mutex, PoisonError};
 
 use cenote_device::mix;
 
-use super::sizing::{IdsMemory, Known};
-use super::{Import, block_bytes};
+use super::Import;
+use super::sizing::{Known, block_bytes};
 use crate::blocks::{self, Meter, Pass, PassError, Worker};
 use crate::budget::Budget;
 use crate::config::{IdKind, Input};
 use crate::error::{ImportError, Result};
+use crate::ids::memory::IdsMemory;
 use crate::ids::strings::{Dictionary, hash_of};
 use crate::parse::token::{check_name, integer_id_or_name};
 use crate::parse::{Fault, Sink};

@@ -1,7 +1,7 @@
 //! Runs the first pass.
 
-use super::sizing::{IdsMemory, Known};
-use super::{Import, share};
+use super::Import;
+use super::sizing::{Known, block_bytes};
 use crate::blocks::{self, Pass, PassError, PassResult};
 use crate::budget::Held;
 use crate::collect::{self, Collected, CollectorSizes, IntegerCollector, NameCollector};
@@ -9,6 +9,7 @@ use crate::config::{IdKind, Input};
 use crate::error::Result;
 use crate::ids::integers::IntegerSet;
 use crate::ids::map::{IdMap, RankMap};
+use crate::ids::memory::IdsMemory;
 use crate::ids::strings::Dictionary;
 use crate::input;
 use crate::report::Phase;
@@ -23,10 +24,6 @@ pub(crate) struct Gathered<'a> {
     pub(super) lines_with_more: u64,
     pub(super) input_bytes: u64,
     pub(super) unpacked_bytes: u64,
-}
-
-pub(crate) fn block_bytes(limit: usize, workers: usize) -> usize {
-    share(limit, 64 * workers, 16 << 10, 1 << 20)
 }
 
 impl<'a> Import<'a> {

@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering;
 
 use super::Import;
 use super::census::Counted;
-use super::gather::block_bytes;
-use super::sizing::{IdsMemory, Known, Sizing};
+use super::sizing::{Known, Sizing, block_bytes};
 use crate::error::ImportError;
 use crate::ids::integers::IntegerSet;
+use crate::ids::memory::IdsMemory;
 
 /// The least edges, and bytes of their ids, of an estimate: an input that can be read only once
 /// may have been refused before it was read.

@@ -22,6 +22,7 @@ use cenote_store::format::FREE_SPACE_MAX;
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::{StoreError, WeightType};
 
+use self::sizing::Known;
 use crate::blocks::Meter;
 use crate::budget::Budget;
 use crate::config::{Format, ImportConfig, Input, InputSpec, THREADS_MAX};
@@ -35,8 +36,8 @@ use crate::spill::SpillFile;
 use crate::stored::StoredSource;
 use crate::workspace::Workspace;
 
-pub(super) use self::gather::{Gathered, block_bytes};
-pub(super) use self::sizing::{IdsMemory, Known};
+pub(super) use self::gather::Gathered;
+pub(super) use self::sizing::block_bytes;
 pub use self::sizing::{Streamed, StreamedIds};
 
 /// What an import is given.
@@ -70,7 +71,7 @@ pub(super) fn run(given: &Run<'_>) -> Result<ImportReport> {
     let (meter, known) = (&Meter::default(), &OnceLock::new());
     if let Some(stored) = &stored {
         // Set once, since nothing has been read yet.
-        let _ = known.set(stored.known());
+        let _ = known.set(Known::of_stored(stored));
     }
     let unchanged = &Unchanged::new(inputs);
     let copies = &Copies::new(inputs, workspace, config)?;
@@ -273,11 +274,4 @@ pub(super) fn explain_output(
     let ImportError::Store(StoreError::Device(error)) = error else { return error };
     let DeviceError::Io { offset, .. } = error else { return StoreError::Device(error).into() };
     full_disk(error, offset, needed, role, remedy)
-}
-
-/// `whole / parts` rounded down to a power of two, within bounds.
-fn share(whole: usize, parts: usize, least: usize, most: usize) -> usize {
-    let part = whole / parts;
-    let power = if part == 0 { 1 } else { 1 << part.ilog2() };
-    power.clamp(least, most)
 }

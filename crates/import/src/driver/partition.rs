@@ -3,10 +3,10 @@
 use cenote_device::mix;
 
 use super::gather::Gathered;
-use super::sizing::Sizing;
-use super::{Import, names, share};
+use super::sizing::Plan;
+use super::{Import, names};
 use crate::blocks::{self, Pass, PassError, Worker};
-use crate::build::{BuildSizes, Source};
+use crate::build::Source;
 use crate::collect::{NARROW, WIDE};
 use crate::error::{ImportError, Result};
 use crate::mapper::{Mapped, Mapper, Rule};
@@ -14,12 +14,6 @@ use crate::partition::{KeySpace, Range, RangeBlocks, RangeWriter, Ranges};
 use crate::report::Phase;
 use crate::spill::{Extent, SpillFile, SpillReader};
 use crate::workers::{self, Shared};
-
-/// Keys in the range that sorts fastest: 16 MiB, the cache of a core or two.
-const RANGE_KEYS_BEST: usize = 2 << 20;
-const RANGES_MAX: usize = 4096;
-pub(super) const BLOCK_BYTES_MIN: usize = 4 << 10;
-pub(super) const BLOCK_BYTES_MAX: usize = 128 << 10;
 
 pub(crate) struct Partitioned {
     pub(super) space: KeySpace,
@@ -30,14 +24,6 @@ pub(crate) struct Partitioned {
     pub(super) loops: u64,
     /// Distinguishes this graph's checksums from those of others.
     pub(super) salt: u64,
-}
-
-pub(super) struct Plan {
-    pub(super) ranges: usize,
-    /// Keys of a range, if the sample is fair.
-    pub(super) range_keys: usize,
-    pub(super) block_bytes: usize,
-    pub(super) memory: usize,
 }
 
 impl Partitioned {
@@ -178,26 +164,5 @@ impl Import<'_> {
     /// Chooses the number of ranges and the size of their blocks.
     pub(super) fn plan(&self, keys_max: u64) -> Plan {
         Plan::new(&self.sizing(), self.budget.limit(), self.budget.free(), keys_max)
-    }
-}
-
-impl Plan {
-    /// The plan for so many keys, where `free` bytes of the budget are not in use.
-    pub(super) fn new(sizing: &Sizing<'_>, limit: usize, free: usize, keys_max: u64) -> Self {
-        let workers = sizing.config.workers();
-        let sets = BuildSizes::sets(workers);
-        // Half of what a set of sort buffers can hold, since the sample may be skewed.
-        let weight_bytes = sizing.config.weight_bytes();
-        let key_bytes = BuildSizes::bytes_per_key(weight_bytes);
-        let fits = (free / 2 / sets / key_bytes).clamp(1, RANGE_KEYS_BEST) as u64;
-        let reading = sizing.reading(limit);
-        let for_blocks = free.saturating_sub(reading) / 4 * 3 / workers;
-        let most = (for_blocks / BLOCK_BYTES_MIN).saturating_sub(4).clamp(1, RANGES_MAX);
-        let ranges = keys_max.div_ceil(fits).clamp(1, most as u64) as usize;
-        let block_bytes = share(for_blocks, ranges + 4, BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
-        let memory = workers * RangeWriter::memory(ranges, block_bytes)
-            + if sizing.rereads { 0 } else { reading };
-        let range_keys = (keys_max / ranges as u64) as usize;
-        Self { ranges, range_keys, block_bytes, memory }
     }
 }

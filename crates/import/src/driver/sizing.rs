@@ -6,24 +6,25 @@
 use cenote_store::order::Order;
 use cenote_store::{GraphWriter, hub_neighbours::HubNeighboursChoice};
 
-use super::gather::block_bytes;
-use super::partition::Plan;
-use super::share;
-use super::write::{SET_KEYS_MIN, long_list_entries, reversed_block_bytes};
 use crate::blocks;
 use crate::build::BuildSizes;
 use crate::collect::CollectorSizes;
 use crate::config::ImportConfig;
-use crate::ids::integers::IntegerSet;
+use crate::ids::memory::IdsMemory;
 use crate::ids::strings::Dictionary;
 use crate::long_list::LongList;
 use crate::order;
 use crate::partition::RangeWriter;
 use crate::rows::STREAM_MEMORY;
 use crate::spill::SpillReader;
+use crate::stored::{StoredIds, StoredSource};
 
-/// Bytes of what the graph writer packs, for each byte of a page.
-const PACKED_PAGES: usize = 16;
+/// Keys in the range that sorts fastest: 16 MiB, the cache of a core or two.
+const RANGE_KEYS_BEST: usize = 2 << 20;
+const RANGES_MAX: usize = 4096;
+const BLOCK_BYTES_MIN: usize = 4 << 10;
+const BLOCK_BYTES_MAX: usize = 128 << 10;
+pub(super) const SET_KEYS_MIN: usize = 1 << 12;
 
 /// What is known of the edges of an import: the result of the first pass, or a count or an estimate
 /// of it.
@@ -34,17 +35,24 @@ pub(crate) struct Known {
     pub ids: IdsMemory,
 }
 
-/// Memory of the ids, in bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct IdsMemory {
-    /// What they take during the whole import.
-    pub held: usize,
-    /// What a bitmap with room for all of them takes beside.
-    pub bitmap: usize,
-    /// What ids take for which the bitmap has no room.
-    pub beside_bitmap: usize,
-    /// What the first pass takes beside, if it is still to come.
-    pub collecting: usize,
+impl Known {
+    /// What is known of a stored graph before its edges are read. Its ids are the ranks.
+    pub fn of_stored(stored: &StoredSource<'_>) -> Self {
+        let StoredIds { vertices, edges, .. } = *stored.ids;
+        let chunks = vertices as usize / (1 << 16) + 1;
+        let mut ids = IdsMemory::of_integers(vertices, chunks, 0);
+        ids.held += stored.held_bytes;
+        Self { vertices, edges, ids }
+    }
+}
+
+/// How keys are partitioned.
+pub(super) struct Plan {
+    pub(super) ranges: usize,
+    /// Keys of a range, if the sample is fair.
+    pub(super) range_keys: usize,
+    pub(super) block_bytes: usize,
+    pub(super) memory: usize,
 }
 
 /// What the memory of an import depends on, beside its edges.
@@ -152,7 +160,7 @@ impl Sizing<'_> {
         let config = self.config;
         let page = config.page_bytes as usize;
         let index = self.keys(known) * 4 / page * 9 + known.vertices as usize * 3;
-        GraphWriter::buffer_bytes(config.weights.is_some()) + PACKED_PAGES * page + index
+        GraphWriter::bytes_for(page, config.codec, config.weights.is_some()) + index
     }
 
     /// The third pass.
@@ -164,7 +172,7 @@ impl Sizing<'_> {
         let plan = Plan::new(self, limit, free, keys as u64);
         let free = free.saturating_sub(writer);
         let reversed = Plan::new(self, limit, free, keys as u64);
-        let reversed_block = reversed_block_bytes(&reversed);
+        let reversed_block = reversed.reversed_block_bytes();
         let reversed = match config.in_edges {
             true => workers * RangeWriter::memory(reversed.ranges, reversed_block),
             false => 0,
@@ -208,6 +216,32 @@ impl Sizing<'_> {
         let key_bytes = BuildSizes::bytes_per_key(self.config.weight_bytes());
         let sets = BuildSizes::sets(workers) * key_bytes * set_keys;
         self.writer(&known) + blocks + reversed + list + sets
+    }
+}
+
+impl Plan {
+    /// The plan for so many keys, where `free` bytes of the budget are not in use.
+    pub(super) fn new(sizing: &Sizing<'_>, limit: usize, free: usize, keys_max: u64) -> Self {
+        let workers = sizing.config.workers();
+        let sets = BuildSizes::sets(workers);
+        // Half of what a set of sort buffers can hold, since the sample may be skewed.
+        let weight_bytes = sizing.config.weight_bytes();
+        let key_bytes = BuildSizes::bytes_per_key(weight_bytes);
+        let fits = (free / 2 / sets / key_bytes).clamp(1, RANGE_KEYS_BEST) as u64;
+        let reading = sizing.reading(limit);
+        let for_blocks = free.saturating_sub(reading) / 4 * 3 / workers;
+        let most = (for_blocks / BLOCK_BYTES_MIN).saturating_sub(4).clamp(1, RANGES_MAX);
+        let ranges = keys_max.div_ceil(fits).clamp(1, most as u64) as usize;
+        let block_bytes = share(for_blocks, ranges + 4, BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        let memory = workers * RangeWriter::memory(ranges, block_bytes)
+            + if sizing.rereads { 0 } else { reading };
+        let range_keys = (keys_max / ranges as u64) as usize;
+        Self { ranges, range_keys, block_bytes, memory }
+    }
+
+    /// Bytes of a block of reversed edges, which leave memory for the sort buffers.
+    pub(super) fn reversed_block_bytes(&self) -> usize {
+        (self.block_bytes / 4).next_multiple_of(4096).max(BLOCK_BYTES_MIN)
     }
 }
 
@@ -256,17 +290,18 @@ impl ImportConfig {
     }
 }
 
-impl IdsMemory {
-    /// Integers: how many have a place in the bitmap, of so many chunks of 65,536, and how many are
-    /// 2^32 or more.
-    pub fn of_integers(low: u64, chunks: usize, high: u64) -> Self {
-        let [low, high] = [low, high].map(|ids| ids as usize);
-        let merging = if high > 0 { IntegerSet::merge_bytes(high) } else { 0 };
-        Self {
-            held: IntegerSet::MAP_BYTES + high * IntegerSet::RUN_BYTES,
-            bitmap: IntegerSet::chunk_bytes(chunks.min(low)),
-            beside_bitmap: low * IntegerSet::RUN_BYTES + IntegerSet::merge_bytes(low),
-            collecting: IntegerSet::COLLECTING_BYTES + merging,
-        }
-    }
+pub(crate) fn block_bytes(limit: usize, workers: usize) -> usize {
+    share(limit, 64 * workers, 16 << 10, 1 << 20)
+}
+
+/// Entries of a long list that are kept in memory.
+pub(super) fn long_list_entries(limit: usize) -> usize {
+    share(limit, 128, 1 << 16, 64 << 20) / 4
+}
+
+/// `whole / parts` rounded down to a power of two, within bounds.
+fn share(whole: usize, parts: usize, least: usize, most: usize) -> usize {
+    let part = whole / parts;
+    let power = if part == 0 { 1 } else { 1 << part.ilog2() };
+    power.clamp(least, most)
 }

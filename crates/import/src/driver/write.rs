@@ -8,8 +8,9 @@ use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::order::Tables;
 use cenote_store::{Counts, GraphSpec, GraphWriter, IdsSource};
 
-use super::partition::{BLOCK_BYTES_MIN, Partitioned, Plan};
-use super::{Import, share};
+use super::Import;
+use super::partition::Partitioned;
+use super::sizing::{SET_KEYS_MIN, long_list_entries};
 use crate::budget::Held;
 use crate::build::{self, BuildSizes, Built, Reversed, Source};
 use crate::collect::Collected;
@@ -22,18 +23,8 @@ use crate::report::Phase;
 use crate::spill::{SpillFile, SpillReader};
 
 const RANKS: &str = "the ranks of all vertices";
-pub(super) const SET_KEYS_MIN: usize = 1 << 12;
 /// Counts in a sort are `u32`.
 const SET_KEYS_MAX: usize = 1 << 30;
-
-pub(super) fn long_list_entries(limit: usize) -> usize {
-    share(limit, 128, 1 << 16, 64 << 20) / 4
-}
-
-/// Bytes of a block of reversed edges, which leave memory for the sort buffers.
-pub(super) fn reversed_block_bytes(plan: &Plan) -> usize {
-    (plan.block_bytes / 4).next_multiple_of(4096).max(BLOCK_BYTES_MIN)
-}
 
 pub(crate) struct Written {
     pub(super) edges: u64,
@@ -230,7 +221,7 @@ impl Import<'_> {
         let plan = self.plan(parts.keys());
         let whole = Range { low: 0, last: space.last() };
         let ranges = Ranges::balanced(whole, sample, plan.ranges);
-        let block_bytes = reversed_block_bytes(&plan);
+        let block_bytes = plan.reversed_block_bytes();
         let record = 8 + self.config.weight_bytes() as u64;
         // The buffers of the sort are held by then.
         let (needed, reserve) = (parts.keys() * record, self.budget.limit() / 16);

@@ -2,11 +2,13 @@
 //!
 //! - `integers`: a bitmap where ids are dense, sorted runs where they are sparse
 //! - `map`: the finished map
+//! - `memory`: what ids take
 //! - `names`: numbers of the names that a worker parses
 //! - `strings`: a dictionary that numbers names provisionally and sorts them at the end
 
 pub(crate) mod integers;
 pub(crate) mod map;
+pub(crate) mod memory;
 pub(crate) mod names;
 pub(crate) mod strings;
 

@@ -12,10 +12,10 @@ use std::sync::{Mutex, PoisonError};
 use rustc_hash::FxHasher;
 
 use crate::budget::{Budget, Held};
-use crate::driver::IdsMemory;
 use crate::error::{ImportError, Result};
 use crate::ids::VERTICES_MAX;
 use crate::ids::integers::IntegerSet;
+use crate::ids::memory::IdsMemory;
 use crate::workers::{self, Shared};
 use cenote_store::VertexId;
 
