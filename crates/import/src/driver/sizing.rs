@@ -25,8 +25,6 @@ const RANGES_MAX: usize = 4096;
 const BLOCK_BYTES_MIN: usize = 4 << 10;
 const BLOCK_BYTES_MAX: usize = 128 << 10;
 pub(super) const SET_KEYS_MIN: usize = 1 << 12;
-/// Bytes of what the graph writer packs, for each byte of a page.
-const PACKED_PAGES: usize = 16;
 
 /// What is known of the edges of an import: the result of the first pass, or a count or an estimate
 /// of it.
@@ -162,7 +160,7 @@ impl Sizing<'_> {
         let config = self.config;
         let page = config.page_bytes as usize;
         let index = self.keys(known) * 4 / page * 9 + known.vertices as usize * 3;
-        GraphWriter::buffer_bytes(config.weights.is_some()) + PACKED_PAGES * page + index
+        GraphWriter::bytes_for(page, config.codec, config.weights.is_some()) + index
     }
 
     /// The third pass.

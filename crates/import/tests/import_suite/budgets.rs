@@ -1,8 +1,10 @@
 //! The budget that a refused import names suffices, and is not far from what it needs.
 
 use cenote_import::{
-    Edges, FileWorkspace, ImportConfig, ImportError, ImportReport, Input, NoProgress, import_edges,
+    Edges, FileWorkspace, IdKind, ImportConfig, ImportError, ImportReport, Input, NoProgress,
+    import_edges,
 };
+use cenote_store::format::Codec;
 use cenote_store::{Order, WeightType};
 
 use crate::oracle::file;
@@ -62,6 +64,9 @@ fn the_budget_that_a_small_import_names_suffices() {
     assert_named_suffices("two edges", &two, &config());
     let names = file(&folder, "names.txt", b"ada bob\nbob cem\n").into();
     assert_named_suffices("names", &names, &config());
+    let packed = config().codec(Codec::Packed);
+    assert_named_suffices("packed", &names, &packed.clone().threads(1).ids(IdKind::String));
+    assert_named_suffices("packed, large pages", &two, &packed.page_bytes(1 << 16));
     let weights = file(&folder, "weights.txt", b"1 2 0.5\n2 3 1\n").into();
     assert_named_suffices("weights", &weights, &config().weights(Some(WeightType::F64)));
     assert_named_suffices("in-edges", &two, &config().directed(true).in_edges(true));

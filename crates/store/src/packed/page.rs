@@ -49,6 +49,11 @@ impl PackedPage {
         self.bytes_max = self.page_bytes - free_bytes;
     }
 
+    /// Bytes of memory of an empty page.
+    pub fn bytes_for(page_bytes: usize) -> usize {
+        2 * items_max(page_bytes) * size_of::<u32>()
+    }
+
     pub fn memory_bytes(&self) -> usize {
         (self.entries.capacity() + self.pieces.capacity()) * size_of::<u32>()
     }

@@ -19,6 +19,7 @@ use crate::hub_neighbours::{Classes, HubNeighboursChoice, HubNeighboursWriter};
 use crate::ids;
 use crate::index::{Adjacency, word_entries};
 use crate::order::{self, Order, Tables};
+use crate::packed::page::PackedPage;
 use crate::sink::PageSink;
 use crate::superblock::{IdKind, Section, SectionKind, Superblock};
 use crate::table::{Extent, Extents, PageTable, SectionPages};
@@ -206,8 +207,16 @@ impl GraphWriter {
         5 * adjacency_pages as usize + HubNeighboursWriter::memory_bytes(threads)
     }
 
-    /// Bytes of the buffers of a writer, with weights or without.
-    pub fn buffer_bytes(weighted: bool) -> usize {
+    /// Bytes of memory of a new writer, with weights or without.
+    pub fn bytes_for(page_bytes: usize, codec: Codec, weighted: bool) -> usize {
+        let packed = match codec {
+            Codec::Raw => 0,
+            Codec::Packed => PackedPage::bytes_for(page_bytes),
+        };
+        Self::buffer_bytes(weighted) + packed + page_bytes
+    }
+
+    fn buffer_bytes(weighted: bool) -> usize {
         PageSink::MEMORY_BYTES + if weighted { Spool::MEMORY_BYTES } else { 0 }
     }
 
