@@ -81,7 +81,7 @@ def test_ranks_are_those_of_networkx(directed, random_graph):
 
 
 def test_the_surfer_returns_to_vertices_by_their_weights(directed, random_graph):
-    weights = {3: 1.0, 10: 5.0, 17: 0.0, 4: 0.25}
+    weights = {3: 1.0, 10: 5.0, 17: 0.0, 24: 0.25}
     result = directed.pagerank(tolerance=1e-12, personalize=weights, memory=MEMORY, verify=True)
     expected = nx.pagerank(
         random_graph, tol=1e-14, max_iter=1000, weight=None, personalization=weights
@@ -89,7 +89,7 @@ def test_the_surfer_returns_to_vertices_by_their_weights(directed, random_graph)
     assert by_id(result, result.ranks) == pytest.approx(expected, abs=1e-9)
     equal = directed.pagerank(personalize=dict.fromkeys([3, 10], 7))
     assert (equal.ranks == directed.pagerank(personalize=[10, 3]).ranks).all()
-    for wrong in [{3: -1.0}, {3: float("nan")}, {3: 0.0}, {3: float("inf")}, {3: 1e308, 4: 1e308}]:
+    for wrong in [{3: -1.0}, {3: float("nan")}, {3: 0.0}, {3: float("inf")}, {3: 1e308, 10: 1e308}]:
         with pytest.raises(cenote.InvalidInput, match="personalize"):
             directed.pagerank(personalize=wrong)
 

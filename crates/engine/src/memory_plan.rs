@@ -37,7 +37,8 @@ pub struct MemoryPlan {
     /// Pages of delta runs that are kept.
     pub run_bytes: u64,
     /// The smallest budget that would do: without optional memory and cached pages, and with as few
-    /// pages of delta runs as possible.
+    /// pages of delta runs as possible. It is no part.
+    #[serde(skip)]
     pub needed_bytes: u64,
 }
 
