@@ -1,7 +1,6 @@
 """Leiden and Louvain of `cenote run`, held against NetworkX and igraph."""
 
 import itertools
-import json
 import random
 import re
 import statistics
