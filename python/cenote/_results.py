@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 UNREACHED = 2**32 - 1
 """In `levels`, of a vertex that was not reached, and in `parents`, of one without a parent."""
 
-FLAGS = ("member", "reached")
-"""Columns of booleans: the native part has a byte for each."""
-
 
 class Result:
     """The answer of a run: `answer[column]` are its values, by vertex; iterating gives columns."""
@@ -74,7 +71,8 @@ class Result:
         """The values of a column, by vertex; `"vertex"` are the numbers of all vertices."""
         if column in self.columns:
             found = np.asarray(self._native.values(column))
-            return found.view(bool) if column in FLAGS else found
+            # The native part has bytes for booleans alone.
+            return found.view(bool) if found.dtype == np.uint8 else found
         if column == "vertex" and self.columns:
             return np.arange(len(self), dtype=np.uint32)
         columns = ", ".join(self.columns) or "none"

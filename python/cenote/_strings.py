@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from . import _cenote
+from ._visit import array_of
 
 if TYPE_CHECKING:
     import pandas
@@ -54,7 +55,7 @@ class Strings:
         """A string; of a slice, an array of numbers or a mask an array of strings."""
         if isinstance(key, slice):
             return _array(self._native[at] for at in range(len(self))[key])
-        places = np.asarray(key if isinstance(key, np.ndarray) else _listed(key))
+        places = array_of(key)
         if places.dtype == bool and places.shape != (len(self),):
             raise IndexError(f"a mask of shape {places.shape} of {len(self)} strings")
         if places.dtype == bool:
@@ -104,12 +105,6 @@ class Strings:
         shown = [repr(self._native[at]) for at in range(min(SHOWN, len(self)))]
         more = [".."] if len(self) > SHOWN else []
         return f"Strings({len(self)}: {', '.join(shown + more)})" if shown else "Strings(0)"
-
-
-def _listed(key: Any) -> Any:
-    """An index as NumPy reads it: a generator or a set as a list."""
-    is_read = hasattr(key, "__array__") or isinstance(key, int | str)
-    return key if is_read else list(key)
 
 
 def _array(strings: Iterable[str]) -> NDArray[Any]:

@@ -117,9 +117,9 @@ def _numbers(frontier: Frontier, vertices: int) -> bytes | None:
     return numbers(found, "frontier", vertices)
 
 
-def array_of(given: NDArray[Any] | Iterable[Any]) -> NDArray[Any]:
+def array_of(given: Any) -> NDArray[Any]:
     """An array of what is given, of which NumPy cannot read a set or an iterator."""
-    is_read = hasattr(given, "__array__") or isinstance(given, str | Sequence)
+    is_read = hasattr(given, "__array__") or isinstance(given, int | str | Sequence)
     return np.asarray(given if is_read else list(given))
 
 

@@ -39,10 +39,8 @@ pub trait AnyAnswer: Send + Sync {
     fn columns(&self) -> Vec<&'static str>;
     fn write(&self, path: PathBuf) -> Result<u64, Error>;
     fn report(&self, path: PathBuf) -> Result<u64, Error>;
-    /// The page of the report. An answer without reports refuses any path, and so this.
-    fn report_html(&self) -> Result<String, Error> {
-        self.report(PathBuf::new()).map(|_| String::new())
-    }
+    /// The page of the report.
+    fn report_html(&self) -> Result<String, Error>;
     fn values(self: Arc<Self>, column: &str) -> Option<Array>;
     fn batches(self: Arc<Self>) -> Result<Box<dyn RecordBatchReader + Send>, Error>;
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;

@@ -99,12 +99,11 @@ impl<F: Found> AnyAnswer for EdgeAnswer<F> {
     }
 
     fn report(&self, _: PathBuf) -> Result<u64, Error> {
-        let name = F::NAME;
-        let reason = format!(
-            "an answer of {name} on edges without a graph has no report: import the edges, and run \
-             {name} on the graph"
-        );
-        Err(Error::Unsupported(reason.into()))
+        Err(no_report(F::NAME))
+    }
+
+    fn report_html(&self) -> Result<String, Error> {
+        Err(no_report(F::NAME))
     }
 
     fn values(self: Arc<Self>, column: &str) -> Option<Array> {
@@ -219,4 +218,12 @@ fn find<F: Found>(
         Some(error) => Err(error),
         None => Ok(PyAnswer::new(Arc::new(done?), call)),
     }
+}
+
+fn no_report(name: &str) -> Error {
+    let reason = format!(
+        "an answer of {name} on edges without a graph has no report: import the edges, and run \
+         {name} on the graph"
+    );
+    Error::Unsupported(reason.into())
 }

@@ -27,8 +27,8 @@ const ROUND_PAGES_MIN: usize = 64;
 /// Above this many pages a round does work that smaller priorities will undo: the next takes fewer.
 const ROUND_PAGES_MAX: usize = 1024;
 
-/// The most pages of a round, so that the list of them is small beside any graph. Others follow in
-/// the next round: a request of so many pages is far longer than what lies between two rounds.
+/// The most pages of a round, so that the list of them takes at most 1 MiB. Others follow in the
+/// next round: to read so many takes far longer than to begin a round.
 const ROUND_PAGES_LISTED: usize = 1 << 16;
 
 /// After this many consecutive small steps, many more are expected.

@@ -36,10 +36,6 @@ pub struct MemoryPlan {
     pub cache_bytes: u64,
     /// Pages of delta runs that are kept.
     pub run_bytes: u64,
-    /// The smallest budget that would do: without optional memory and cached pages, and with as few
-    /// pages of delta runs as possible. It is no part.
-    #[serde(skip)]
-    pub needed_bytes: u64,
 }
 
 /// The memory for pages of delta runs, in bytes.
@@ -143,7 +139,6 @@ impl MemoryPlan {
             scratch_bytes,
             cache_bytes,
             run_bytes: runs.kept,
-            needed_bytes: needed,
         })
     }
 }

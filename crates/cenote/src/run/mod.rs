@@ -440,7 +440,8 @@ fn estimate<A: Algorithm>(config: &A::Config, job: &mut Job<'_>) -> Result<Estim
     job.engine.memory_bytes = own;
     let least = match refused {
         Some(Error::MemoryBudget { needed, .. }) => needed,
-        _ => plan.memory.needed_bytes,
+        // No smaller one than that is known to do.
+        _ => own,
     };
     Ok(Estimate::new(A::NAME, &job.engine, plan, least))
 }

@@ -328,20 +328,36 @@ pub(super) struct FileArgs {
     /// Column of the target
     #[arg(long, value_name = "COLUMN")]
     target_column: Option<String>,
-    /// Whether the first line of CSV and TSV names the columns
-    #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = named(&HEADERS))]
-    header: Header,
+    /// Whether the first line of CSV and TSV names the columns [default: auto]
+    #[arg(long, value_name = "auto|yes|no", value_parser = named(&HEADERS))]
+    header: Option<Header>,
 }
 
 impl FileArgs {
+    /// Whether the format is given.
+    pub fn has_format(&self) -> bool {
+        self.format.is_some()
+    }
+
+    /// The first of these flags that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let flags = [
+            (self.format.is_some(), "--format"),
+            (self.source_column.is_some(), "--source-column"),
+            (self.target_column.is_some(), "--target-column"),
+            (self.header.is_some(), "--header"),
+        ];
+        flags.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
+    }
+
     /// A file, with the column of the weights.
-    pub(super) fn input(&self, path: &Path, weight_column: Option<String>) -> InputSpec {
+    pub fn input(&self, path: &Path, weight_column: Option<String>) -> InputSpec {
         InputSpec {
             path: path.to_owned(),
             format: self.format,
             source_column: self.source_column.clone(),
             target_column: self.target_column.clone(),
-            header: self.header,
+            header: self.header.unwrap_or_default(),
             weight_column,
             is_vertices: false,
         }
@@ -375,7 +391,7 @@ fn policy(name: &str) -> Result<String, String> {
     kept::policy(name).map(|_| name.to_owned())
 }
 
-pub(super) const HEADERS: [(&str, Header); 3] =
+const HEADERS: [(&str, Header); 3] =
     [("auto", Header::Auto), ("yes", Header::Yes), ("no", Header::No)];
 const CODECS: [(&str, Codec); 2] = [("raw", Codec::Raw), ("packed", Codec::Packed)];
 pub(super) const CHOICES: [(&str, HubNeighboursChoice); 3] = [

@@ -1,9 +1,9 @@
 //! `cenote run wcc` and `cenote run degrees` on edges that are not imported.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use cenote::import::{Format, Header, IdKind, InputSpec};
+use cenote::import::IdKind;
 use cenote::straight::{EdgeStats, Finding, Straight};
 use cenote::{Components, Degrees, Graph};
 
@@ -14,7 +14,7 @@ use crate::cancel::{Guard, cancelled};
 use crate::output::{self, count, size};
 use crate::progress::{Progress, of_import};
 use crate::verb::Outcome;
-use crate::verb::import::{HEADERS, ID_KINDS, named};
+use crate::verb::import::{FileArgs, ID_KINDS, named};
 
 pub const WCC_EXAMPLES: &str = "\
 Examples:
@@ -88,18 +88,8 @@ struct EdgeArgs {
     /// File of vertices, which may have no edge: an id a line, or .u32 and .u64 integers
     #[arg(long, value_name = "FILE")]
     vertices: Vec<PathBuf>,
-    /// Format of the files, if their extensions do not give it
-    #[arg(long, value_name = "FORMAT", value_parser = named(&Format::NAMES))]
-    format: Option<Format>,
-    /// Column of the source in CSV, TSV and Parquet: its name, or its number from 1
-    #[arg(long, value_name = "COLUMN")]
-    source_column: Option<String>,
-    /// Column of the target
-    #[arg(long, value_name = "COLUMN")]
-    target_column: Option<String>,
-    /// Whether the first line of CSV and TSV names the columns [default: auto]
-    #[arg(long, value_name = "auto|yes|no", value_parser = named(&HEADERS))]
-    header: Option<Header>,
+    #[command(flatten)]
+    files: FileArgs,
     /// Kind of the vertex ids [default: auto]
     #[arg(long, value_name = "auto|integer|string", value_parser = named(&ID_KINDS))]
     ids: Option<IdKind>,
@@ -112,26 +102,13 @@ struct EdgeArgs {
 impl EdgeArgs {
     /// The first of these flags that is given.
     fn given(&self) -> Option<&'static str> {
-        let flags = [
-            (!self.more.is_empty(), "a second INPUT"),
-            (!self.vertices.is_empty(), "--vertices"),
-            (self.format.is_some(), "--format"),
-            (self.source_column.is_some(), "--source-column"),
-            (self.target_column.is_some(), "--target-column"),
-            (self.header.is_some(), "--header"),
-            (self.ids.is_some(), "--ids"),
-            (self.temp_dir.is_some(), "--temp-dir"),
-        ];
-        flags.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
-    }
-
-    fn input(&self, path: &Path) -> InputSpec {
-        let mut spec = InputSpec::new(path);
-        spec.format = self.format;
-        spec.source_column.clone_from(&self.source_column);
-        spec.target_column.clone_from(&self.target_column);
-        spec.header = self.header.unwrap_or_default();
-        spec
+        let before =
+            [(!self.more.is_empty(), "a second INPUT"), (!self.vertices.is_empty(), "--vertices")];
+        let behind = [(self.ids.is_some(), "--ids"), (self.temp_dir.is_some(), "--temp-dir")];
+        let first = |flags: [(bool, &'static str); 2]| {
+            flags.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
+        };
+        first(before).or(self.files.given()).or(first(behind))
     }
 }
 
@@ -177,7 +154,7 @@ fn is_straight<P: clap::Args + Params>(
     edges: &EdgeArgs,
     given: Option<&'static str>,
 ) -> Result<bool> {
-    let (first, has_format) = (&run.plan.graph.graph, edges.format.is_some());
+    let (first, has_format) = (&run.plan.graph.graph, edges.files.has_format());
     if !Graph::is_edges(first, has_format) {
         if let Some(flag) = given {
             let shown = first.display();
@@ -216,7 +193,7 @@ fn straight<'b, P: clap::Args + Params, F: Finding>(
 ) -> Result<Outcome> {
     let _guard = run.output.out.as_deref().map(Guard::new);
     let paths = std::iter::once(&run.plan.graph.graph).chain(&edges.more);
-    let mut over = paths.fold(empty, |all, path| all.input(edges.input(path)));
+    let mut over = paths.fold(empty, |all, path| all.input(edges.files.input(path, None)));
     over = edges.vertices.iter().fold(over, Straight::vertices_path);
     over = over
         .ids(edges.ids.unwrap_or_default())

@@ -132,8 +132,9 @@ pub(super) struct Lines {
     pub read: u64,
     /// Those up to the last one that is committed.
     pub committed: u64,
-    /// Changes, by how many there were with each, and their lines: those of which the line before
-    /// is none. The first is the last one that is committed, if that is known.
+    /// Changes that do not come from the line behind that of the change before: the number of each,
+    /// counted from 1 with the changes of files, and its line. Of those that are committed only the
+    /// last change is left, so this takes 16 bytes at most for a change that waits.
     starts: VecDeque<(u64, u64)>,
 }
 
