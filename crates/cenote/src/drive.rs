@@ -40,7 +40,8 @@ pub enum Warning {
         /// The epoch of the graph as it was opened.
         epoch: u64,
     },
-    /// The log ends with changes that were not yet durable when they were cut off.
+    /// The log ends with a part of a commit: a crash during the commit leaves one, before it is
+    /// durable; damage to the last commit looks the same.
     CutLog {
         /// Where, and what is wrong.
         fault: String,
@@ -72,8 +73,8 @@ impl fmt::Display for Warning {
             }
             Self::CutLog { fault } => write!(
                 f,
-                "{fault}; the graph has all changes before: the last ones were cut off before they \
-                 were durable"
+                "{fault}; the graph has all commits before this one, the last: a crash during a \
+                 commit leaves a part of it, and damage to it would look the same"
             ),
             Self::NotLocked { path, reason } => {
                 write!(f, "{}: cannot lock it while it is read: {reason}", path.display())

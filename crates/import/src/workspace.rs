@@ -55,9 +55,7 @@ impl FileWorkspace {
             return Err(ImportError::Exists { path: out.to_owned() });
         }
         let folder = folder_of(out);
-        abandoned(&folder, &partial_prefix(out))
-            .iter()
-            .for_each(|path| drop(fs::remove_file(path)));
+        remove_abandoned(out);
         let partial = folder.join(format!(
             ".{}.partial-{}-{:x}",
             name.to_string_lossy(),
@@ -101,16 +99,33 @@ pub fn partial_prefix(out: &Path) -> String {
     format!(".{}.partial-", out.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// The files of a folder that start with `prefix`, have `.partial-PID` in their names, and were
-/// abandoned: the process does not exist and no other one holds a lock.
+/// Removes the unfinished files and folders that killed processes have left for an output.
+pub fn remove_abandoned(out: &Path) {
+    for path in abandoned(&folder_of(out), &partial_prefix(out)) {
+        // What cannot be removed stays.
+        drop(match path.is_dir() {
+            true => fs::remove_dir_all(&path),
+            false => fs::remove_file(&path),
+        });
+    }
+}
+
+/// The files and folders in a folder that start with `prefix`, have `.partial-PID` in their names,
+/// and were abandoned: the process does not exist and no other one holds a lock. A file that is
+/// itself written by way of an unfinished one has a dot more before its name.
 pub fn abandoned(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let prefix = prefix.trim_start_matches('.');
     let is_abandoned = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let owner = name.starts_with(prefix).then(|| name.rsplit_once(".partial-")).flatten();
-        let owner = owner.and_then(|(_, owner)| owner.split('-').next()?.parse().ok());
-        let is_file = path.symlink_metadata().is_ok_and(|there| there.is_file());
-        owner.is_some_and(|owner| is_file && !is_alive(owner)) && is_unlocked(path)
+        let is_partial = name.starts_with('.') && name.trim_start_matches('.').starts_with(prefix);
+        let owner = is_partial.then(|| name.rsplit_once(".partial-")).flatten();
+        let owner = owner.and_then(|(_, owner)| {
+            let end = owner.find(|c: char| !c.is_ascii_digit()).unwrap_or(owner.len());
+            owner[..end].parse().ok()
+        });
+        let is_ours = path.symlink_metadata().is_ok_and(|there| there.is_file() || there.is_dir());
+        owner.is_some_and(|owner| is_ours && !is_alive(owner)) && is_unlocked(path)
     };
     entries.flatten().map(|entry| entry.path()).filter(is_abandoned).collect()
 }

@@ -210,9 +210,7 @@ impl From<PoolError> for StoreError {
 
 /// A fault of one page and its place in the file.
 #[derive(Debug, thiserror::Error)]
-#[error("{file}: page {page} ({section}, bytes {}..{}): {fault}; the file is damaged: \
-         restore it or import again",
-        self.physical * self.page_bytes, (self.physical + 1) * self.page_bytes)]
+#[error("{}; the file is damaged: restore it or import again", self.found())]
 pub struct PageError {
     /// Path of the file.
     pub file: String,
@@ -226,6 +224,15 @@ pub struct PageError {
     pub section: &'static str,
     /// What is wrong.
     pub fault: PageFault,
+}
+
+impl PageError {
+    /// Where the fault is and what is wrong, without the advice of the error.
+    pub fn found(&self) -> String {
+        let Self { file, page, physical, page_bytes, section, fault } = self;
+        let (start, end) = (physical * page_bytes, (physical + 1) * page_bytes);
+        format!("{file}: page {page} ({section}, bytes {start}..{end}): {fault}")
+    }
 }
 
 impl From<PageError> for StoreError {

@@ -16,7 +16,7 @@ use crate::hub_neighbours::HubNeighboursSection;
 use crate::ids::Ids;
 use crate::index::Adjacency;
 use crate::load::{Lists, LoadLists};
-use crate::log::{log_fault, log_page_error};
+use crate::log::log_fault;
 use crate::lookup::{Lookup, Pieces};
 use crate::packed::decode::Decoded;
 use crate::page::{List, Page};
@@ -163,10 +163,10 @@ impl Graph {
         Some(slot_fault(file, slot, page_bytes, other_slot.clone()?))
     }
 
-    /// What is wrong with the last flush of the log, which was not durable when it was cut off.
+    /// What is wrong with the last flush of the log: a crash during a commit leaves a part of one.
     pub fn cut_flush_fault(&self) -> Option<PageError> {
         let Layout { file, committed, log, .. } = self.layout();
-        Some(log_page_error(file, committed, log.as_ref()?.cut.clone()?))
+        log.as_ref()?.cut_flush(file, committed)
     }
 
     /// The superblock of the commit, without the changes of the log.

@@ -146,7 +146,7 @@ impl OpenOptions {
             fault: fault.to_string(),
             epoch: stored.superblock().epoch,
         }));
-        warnings.extend(cut.map(|fault| Warning::CutLog { fault: fault.to_string() }));
+        warnings.extend(cut.map(|fault| Warning::CutLog { fault: fault.found() }));
         let (path, stored, ids) = (path.to_owned(), Arc::new(stored), OnceLock::new());
         Ok(Some(Graph { path, file_identity, stored, ids, profile, warnings, budgets }))
     }

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use cenote_import::workspace::remove_abandoned;
+
 use crate::error::{Error, Result};
 
 /// The prefix of the names of unfinished files for `out`.
@@ -25,14 +27,18 @@ pub struct PartialFile {
 }
 
 impl PartialFile {
-    /// Creates a hidden file in the same directory, so that the rename is atomic.
+    /// Creates a hidden file in the same directory, so that the rename is atomic. Removes those
+    /// that killed processes have left.
     pub fn create(path: &Path) -> Result<Self> {
         if path.file_name().is_none() {
             return Err(Error::input(path, "names no file"));
         }
+        remove_abandoned(path);
         let partial = path.with_file_name(partial_name(path));
         let cannot = Error::io(format!("cannot create {}", path.display()));
         let file = File::create(&partial).map_err(cannot)?;
+        // For processes on other machines, where the file system has locks.
+        drop(file.try_lock());
         Ok(Self { path: path.to_owned(), partial, file: Some(file), is_finished: false })
     }
 
@@ -85,6 +91,29 @@ mod tests {
         drop(partial);
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_killed_processes_left_for_an_output_is_removed_with_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("edges.txt");
+        // No process has a number so large.
+        let left = [".edges.txt.partial-4194999", "..edges.txt.partial-9.cenote.partial-4194999-0"];
+        let others = [".edges.txt.partial-1", ".edges.txt.partial-", ".edges.partial-4194999"];
+        for name in left.iter().chain(&others) {
+            std::fs::write(folder.path().join(name), "half").unwrap();
+        }
+        let shards = folder.path().join(".edges.txt.partial-4194999-shards");
+        std::fs::create_dir(&shards).unwrap();
+        std::fs::write(shards.join("a"), "half").unwrap();
+        PartialFile::create(&path).unwrap().finish().unwrap();
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let mut found: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        found.sort();
+        let mut expected = others.to_vec();
+        expected.push("edges.txt");
+        expected.sort_unstable();
+        assert_eq!(found, expected);
     }
 
     #[test]

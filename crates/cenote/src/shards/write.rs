@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use cenote_device::threads::cores;
 use cenote_engine::THREADS_MAX;
+use cenote_import::workspace::remove_abandoned;
 use cenote_import::{Streamed, StreamedIds};
 use cenote_store::superblock::IdKind as StoredIdKind;
 use cenote_store::{Direction, HubNeighboursChoice, Id, VertexId};
@@ -425,6 +426,7 @@ struct PartialFolder {
 
 impl PartialFolder {
     fn create(path: &Path) -> Result<Self> {
+        remove_abandoned(path);
         let partial = path.with_file_name(partial_name(path));
         // One that a process of the same number has left.
         drop(fs::remove_dir_all(&partial));

@@ -99,10 +99,12 @@ impl Update {
         Ok(report)
     }
 
-    /// Begins a merge on a thread if it is time to, after a batch.
-    pub(super) fn begin_beside(&mut self, batch: &Batch) -> Result<()> {
-        let may_begin = self.is_beside && self.beside.is_none();
-        if may_begin && batch.changes.len() <= SMALL_BATCH {
+    /// Begins a merge on a thread if it is time to, after a batch of so many changes; gives up one
+    /// whose memory the next changes need.
+    pub(super) fn begin_or_end_beside(&mut self, changes: usize) -> Result<()> {
+        if !self.is_beside {
+            self.beside.take_if(|beside| !beside.is_finished());
+        } else if self.beside.is_none() && (1..=SMALL_BATCH).contains(&changes) {
             let is_due = self.store.is_merge_due().map_err(|error| self.failed(error))?;
             if is_due {
                 self.beside = MergeThread::begin(&self.store);

@@ -35,7 +35,10 @@ const DELETED_WEIGHT_BYTES: u64 = 32;
 // The shares of what grows with the memory are half of it.
 const _: () = assert!(8 / LOG_SHARE + 8 / PAGES_SHARE + 8 / RUNS_SHARE <= 4);
 
-/// Whether runs are merged beside commits with so much memory, where that takes so many bytes;
+/// Of the memory, runs are merged beside commits only if `1 / CHANGES_SHARE` is left for changes.
+const CHANGES_SHARE: u64 = 32;
+
+/// Whether runs may be merged beside commits with so much memory, where that takes so many bytes;
 /// else commits wait for merges.
 pub(super) fn is_beside(beside_bytes: u64, memory_bytes: u64) -> bool {
     beside_bytes <= memory_bytes / BESIDE_SHARE
@@ -56,20 +59,24 @@ impl Update {
         self.memory_bytes
     }
 
-    /// Counts the memory that the graph holds now, besides the changes of the next commit.
+    /// Counts the memory that the graph holds now, besides the changes of the next commit, and
+    /// decides whether runs are merged beside commits: with the memory that their changes leave.
     pub(super) fn count_memory(&mut self) -> Result<()> {
         let (store, superblock) = (&self.store, self.store.superblock());
         let pages = COMMIT_PAGES * u64::from(superblock.page_bytes);
         let copies = superblock.weights.is_some() && superblock.duplicates_kept;
         let copy_bytes = if copies { COPY_BYTES } else { 0 };
         let list = superblock.degree_max * (LIST_ENTRY_BYTES + copy_bytes);
-        self.beside_bytes = store.beside_bytes()?;
-        let beside = if self.is_beside { self.beside_bytes } else { 0 };
         // What is kept grows with the graph, up to its limits.
         let kept = store.kept_bytes()?;
         let own = store.memory_bytes()?.saturating_sub(kept);
         let kept = kept.max(self.kept_max(self.memory_bytes));
-        self.held_bytes = own + kept + pages + list + beside;
+        let held = own + kept + pages + list;
+        let beside = if self.may_be_beside { store.beside_bytes()? } else { 0 };
+        let used = held + beside + self.memory_bytes / CHANGES_SHARE;
+        self.is_beside =
+            self.may_be_beside && is_beside(beside, self.memory_bytes) && used <= self.memory_bytes;
+        self.held_bytes = held + if self.is_beside { beside } else { 0 };
         self.free_log_bytes = store.free_log_bytes()?;
         Ok(())
     }
@@ -82,9 +89,7 @@ impl Update {
 
     /// Bytes that are held with so much memory, besides what is needed with any.
     fn optional_bytes(&self, memory_bytes: u64) -> u64 {
-        let is_beside = self.may_be_beside && is_beside(self.beside_bytes, memory_bytes);
-        let beside = if is_beside { self.beside_bytes } else { 0 };
-        self.log_bytes(memory_bytes) + self.kept_max(memory_bytes) + beside
+        self.log_bytes(memory_bytes) + self.kept_max(memory_bytes)
     }
 
     /// Most bytes of pages and delta runs that are kept with so much memory.
@@ -115,9 +120,8 @@ impl Update {
     }
 
     fn too_large(&self, what: String, changes: u64, of_what: &str) -> Error {
-        let held = self.held_bytes;
         let optional = self.optional_bytes(self.memory_bytes);
-        let own = held.saturating_sub(optional).saturating_add(changes);
+        let own = self.held_bytes.saturating_sub(optional).saturating_add(changes);
         // Page table and indexes grow with the graph.
         let own = own.saturating_add(own / 8);
         let (mut needed, mut before) = (own, 0);

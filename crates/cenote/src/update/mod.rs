@@ -141,7 +141,7 @@ impl UpdateOptions {
         }
         let kind = superblock.ids;
         let cut = store.cut_flush_fault();
-        let cut = cut.map(|fault| Warning::CutLog { fault: fault.to_string() });
+        let cut = cut.map(|fault| Warning::CutLog { fault: fault.found() });
         let mut update = Update {
             warnings: cut.into_iter().collect(),
             path: path.to_owned(),
@@ -154,7 +154,6 @@ impl UpdateOptions {
             memory_bytes,
             held_bytes: 0,
             free_log_bytes: 0,
-            beside_bytes: 0,
             may_be_beside,
             beside: None,
             is_beside,
@@ -265,12 +264,10 @@ pub struct Update {
     directed: bool,
     page_bytes: u32,
     memory_bytes: u64,
-    /// Whether they are with more memory.
+    /// Whether they are where the memory suffices.
     may_be_beside: bool,
-    /// Memory for that.
-    beside_bytes: u64,
     /// Memory of the device, of the graph's indexes and ids, and what is reserved for changes of
-    /// the log and for pages and delta runs that are kept.
+    /// the log, for pages and delta runs that are kept, and for merges beside commits.
     held_bytes: u64,
     /// Of these, what is free during a large commit, which does not go to the log.
     free_log_bytes: u64,
@@ -553,7 +550,6 @@ impl Update {
             let done = done.map_err(|error| self.of_vertices(error, bytes))?;
             report.new_vertices = new_vertices;
             report.count(&done, self.page_bytes);
-            self.begin_beside(&batch)?;
             answers = done.answers;
         }
         let mut answers = answers.into_iter();
@@ -564,6 +560,7 @@ impl Update {
         }
         self.changes.remove_first(changes);
         self.count_memory()?;
+        self.begin_or_end_beside(batch.changes.len())?;
         Ok(report)
     }
 

@@ -1,6 +1,6 @@
 //! Batches that are large: their memory, and what is written of them beside lists.
 
-use cenote::{Error, Graph, Import, Update};
+use cenote::{Error, Graph, IdRef, Import, Op, Update};
 
 use crate::update::stored;
 
@@ -65,5 +65,39 @@ fn the_lengths_of_many_lists_follow_their_lists() {
         update.merge().unwrap();
         let report = Graph::check(&path, &mut |_, _| {}).unwrap();
         assert!(report.is_whole(), "{report:?}");
+    }
+}
+
+/// With more memory more is kept, and merges run beside commits: neither may take what the next
+/// changes need.
+#[test]
+#[ignore = "long: make soak"]
+fn longer_what_begins_with_some_memory_also_ends_with_it() {
+    let edges = |seed: u64| {
+        (0..1_500_000u64).map(move |i| {
+            let mixed = |i: u64| (i + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let hash = |i| (mixed(i) ^ (mixed(i) >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 44;
+            (hash(2 * i), hash(2 * i + 1))
+        })
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.cenote");
+    Import::new().edges(edges(0)).memory("256MiB").run(&path).unwrap();
+    for mebibytes in [36, 42, 48, 54] {
+        let copy = folder.path().join("copy.cenote");
+        std::fs::copy(&path, &copy).unwrap();
+        let mut update = Update::options().memory(mebibytes << 20).open(&copy).unwrap();
+        let mut added = 0;
+        for (source, target) in edges(1 << 40) {
+            let [source, target] = [source, target].map(IdRef::Integer);
+            while !update.has_room([source, target]) {
+                added += update.commit_what_fits().unwrap().added;
+            }
+            update.push(Op::Add, [source, target], None).unwrap();
+        }
+        while !update.is_empty() {
+            added += update.commit_what_fits().unwrap().added;
+        }
+        assert!(added > 1_400_000, "{added} with {mebibytes} MiB");
     }
 }

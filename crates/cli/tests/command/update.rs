@@ -368,11 +368,20 @@ fn a_log_that_was_cut_off_is_read_to_its_last_whole_batch_with_a_warning() {
     let output = bench.run("export g.cenote");
     assert_eq!(text(&output.stdout), "1\t2\n2\t3\n");
     let warning = text(&output.stderr);
-    let words = ["cenote: warning: g.cenote", "log", "checksum", "were cut off"];
+    let words = ["cenote: warning: g.cenote", "log", "checksum", "all commits before this one"];
     assert!(words.iter().all(|word| warning.contains(word)), "{warning}");
+    assert!(!warning.contains("import again"), "{warning}");
     let output = fed(&bench, "update g.cenote --stdin", "+ 4 5\n");
-    assert!(text(&output.stderr).contains("were cut off"), "{}", text(&output.stderr));
+    let warning = text(&output.stderr);
+    assert!(warning.contains("all commits before this one"), "{warning}");
     assert_eq!(exported(&bench), ["1\t2", "2\t3", "4\t5"]);
+    // A file that ends within its log is whole up to there.
+    let bytes = std::fs::read(bench.path("g.cenote")).unwrap();
+    std::fs::write(bench.path("g.cenote"), &bytes[..log + 6000]).unwrap();
+    let output = bench.run("export g.cenote");
+    assert_eq!(text(&output.stdout), "1\t2\n2\t3\n");
+    assert!(text(&output.stderr).contains("the file ends in the log"));
+    std::fs::write(bench.path("g.cenote"), &bytes).unwrap();
     // With a flush behind it that says that it was durable, it is damage.
     let mut bytes = std::fs::read(bench.path("g.cenote")).unwrap();
     bytes[log + 100] ^= 1;

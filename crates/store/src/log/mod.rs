@@ -30,13 +30,16 @@ pub(crate) use read::{LogEnd, read_log};
 /// Name of the log in errors.
 const SECTION: &str = "log";
 
-/// An error that names the first page of the log.
-pub(crate) fn log_page_error(file: &str, superblock: &Superblock, fault: PageFault) -> PageError {
-    let (page, page_bytes) = (superblock.log.start, u64::from(superblock.page_bytes));
-    PageError { file: file.into(), page, physical: page, page_bytes, section: SECTION, fault }
+/// An error that names the page of a block of the log.
+fn log_page_error(file: &str, superblock: &Superblock, block: u64, fault: PageFault) -> PageError {
+    let area = LogArea::of(superblock);
+    let page = area.page_of(block.min(area.blocks() - 1));
+    let (file, page_bytes) = (file.into(), u64::from(superblock.page_bytes));
+    PageError { file, page, physical: page, page_bytes, section: SECTION, fault }
 }
 
+/// A fault of what the log as a whole comes to, which names its first page.
 #[cold]
 pub(crate) fn log_fault(file: &str, superblock: &Superblock, fault: PageFault) -> StoreError {
-    log_page_error(file, superblock, fault).into()
+    log_page_error(file, superblock, 0, fault).into()
 }

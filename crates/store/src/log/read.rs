@@ -3,10 +3,10 @@
 use cenote_device::{Buffer, Device};
 
 use super::block::{Found, Part};
-use super::{FlushPlace, LogArea, LoggedBatch, SECTION};
+use super::{FlushPlace, LogArea, LoggedBatch, SECTION, log_page_error};
 use crate::error::{PageError, PageFault, Result, StoreError, other};
 use crate::format::LOG_BLOCK_BYTES;
-use crate::superblock::IdKind;
+use crate::superblock::{IdKind, Superblock};
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 256 << 10;
@@ -23,9 +23,18 @@ pub(crate) struct LogEnd {
     pub has_rest: bool,
 }
 
+impl LogEnd {
+    /// What is wrong with the flush that is not whole, and in which page it begins.
+    pub fn cut_flush(&self, file: &str, superblock: &Superblock) -> Option<PageError> {
+        Some(log_page_error(file, superblock, self.next.block, self.cut.clone()?))
+    }
+}
+
 struct Reader<'a> {
     device: &'a dyn Device,
     area: &'a LogArea,
+    /// Blocks that the device has: fewer than those of the log if it ends within.
+    blocks: u64,
     file: &'a str,
     /// Of the blocks in the buffer.
     first: u64,
@@ -47,7 +56,9 @@ pub(crate) fn read_log(
     for_writing: bool,
     mut take: impl FnMut(LoggedBatch) -> Result<(), PageFault>,
 ) -> Result<LogEnd> {
-    let mut reader = Reader { device, area, file, first: 0, count: 0, buffer: None };
+    let there = device.len_bytes()?.saturating_sub(area.offset(0)) / LOG_BLOCK_BYTES as u64;
+    let blocks = there.min(area.blocks());
+    let mut reader = Reader { device, area, blocks, file, first: 0, count: 0, buffer: None };
     let mut next = FlushPlace::FIRST;
     let mut batches = Vec::new();
     let cut = loop {
@@ -65,6 +76,7 @@ pub(crate) fn read_log(
             Err(cut) => break cut,
         }
     };
+    let cut = cut.or_else(|| (blocks < area.blocks()).then(|| other("the file ends in the log")));
     let has_rest = match for_writing || cut.is_some() {
         true => reader.look_behind(next, cut.as_ref())?,
         false => false,
@@ -84,7 +96,7 @@ impl Reader<'_> {
         let mut at = 0;
         while at < blocks {
             let number = place.block + at;
-            if number == self.area.blocks() {
+            if number == self.blocks {
                 let cut = (at > 0).then(|| other("it does not end before the log does"));
                 return Ok(Err(cut));
             }
@@ -113,7 +125,7 @@ impl Reader<'_> {
     /// the end was durable.
     fn look_behind(&mut self, end: FlushPlace, cut: Option<&PageFault>) -> Result<bool> {
         let mut has_rest = cut.is_some();
-        for block in end.block..self.area.blocks() {
+        for block in end.block..self.blocks {
             let durable = match self.block(block)? {
                 Found::Part(part) => part.durable,
                 Found::Unwritten => continue,
@@ -131,7 +143,7 @@ impl Reader<'_> {
 
     fn block(&mut self, number: u64) -> Result<Found<'_>> {
         if !(self.first..self.first + self.count).contains(&number) {
-            let count = (self.area.blocks() - number).min((READ_BYTES / LOG_BLOCK_BYTES) as u64);
+            let count = (self.blocks - number).min((READ_BYTES / LOG_BLOCK_BYTES) as u64);
             let buffer = match self.buffer.take() {
                 Some(buffer) => buffer,
                 None => Buffer::new(READ_BYTES)?,

@@ -20,7 +20,7 @@ use cenote_pool::{PageId, Pool};
 #[cfg(doc)]
 use super::Transaction;
 use super::allocator::Allocator;
-use super::delta_runs::{has_room_for, list_pages};
+use super::delta_runs::{list_pages, pages_of_run, run_pages, run_pages_max};
 use super::draft::{Draft, Made};
 use super::{LOAD_DEPTH, Store, WINDOW_PAGES, WINDOWS, load_bytes};
 use crate::commit::{Commit, Latest};
@@ -101,15 +101,24 @@ pub struct PreparedMerge<'s> {
 
 impl Store {
     /// Whether there are delta runs that leave no room for one more full log in
-    /// [`run_percent`](super::WriteLimits::run_percent): it is time to merge them, while commits
-    /// have the room of [`beside_percent`](super::WriteLimits::beside_percent).
+    /// [`run_percent`](super::WriteLimits::run_percent), and that with the log take at least a
+    /// quarter of one or of this room: it is time to merge them, while commits have the room of
+    /// [`beside_percent`](super::WriteLimits::beside_percent).
     pub fn is_merge_due(&self) -> Result<bool> {
         let Some(area) = self.log_area() else { return Ok(false) };
-        let graph = self.base_graph(&mut lock(&self.live))?;
+        let (graph, pending) = {
+            let mut live = lock(&self.live);
+            (self.base_graph(&mut live)?, live.pending().edges.len() as u64)
+        };
         let bytes = area.blocks() * LOG_BLOCK_BYTES as u64;
         let changes =
             (bytes / LoggedBatch::change_bytes(None) as u64).min(self.limits.changes as u64);
-        Ok(graph.runs() > 0 && !has_room_for(&graph, changes, self.limits.run_percent))
+        let most = run_pages_max(&graph, self.limits.run_percent);
+        let (runs, full) = (run_pages(&graph), pages_of_run(&graph, changes));
+        let both = runs + pages_of_run(&graph, pending);
+        // What was committed during a merge is a run after it. In a graph with less room than for a
+        // full log each commit would begin the next merge if any run were due.
+        Ok(graph.runs() > 0 && runs + full > most && 4 * both >= full.min(most))
     }
 
     /// Whether there is room for a batch neither in the log nor in a run, so that its commit would
@@ -126,8 +135,8 @@ impl Store {
     pub fn beside_bytes(&self) -> Result<u64> {
         let graph = self.base_graph(&mut lock(&self.live))?;
         let frames = WINDOWS * WINDOW_PAGES * Pool::frame_bytes(graph.page_bytes());
-        let indexes = graph.index_bytes() as u64;
-        // Indexes and page table are there as before and as after the merge.
+        let indexes = (graph.index_bytes() - graph.run_bytes()) as u64;
+        // Indexes and page table are there as before and as after the merge; no runs are kept.
         let reads = (LOAD_DEPTH * load_bytes(graph.page_bytes())) as u64;
         Ok(frames + reads + 2 * indexes + list_pages(&graph) * PAGE_BYTES)
     }

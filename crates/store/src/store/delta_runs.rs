@@ -77,15 +77,13 @@ impl Store {
             && changes > 0
             && live.new_vertices() + batch.new_ids.len() <= NEW_VERTICES_MAX
             && new_ids <= NEW_IDS_BYTES_MAX
-            && has_room_for(graph, changes, percent)
+            && run_pages(graph) + pages_of_run(graph, changes) <= run_pages_max(graph, percent)
     }
 }
 
-/// Whether runs of so many percent of the lists have room for so many changes more.
-pub(super) fn has_room_for(graph: &Graph, changes: u64, percent: u64) -> bool {
-    let bytes = run_bytes(2 * changes, list_pages(graph));
-    let pages = run_pages(graph) + bytes.div_ceil(graph.page_bytes() as u64);
-    pages <= run_pages_max(graph, percent)
+/// Pages of a run of so many changes.
+pub(super) fn pages_of_run(graph: &Graph, changes: u64) -> u64 {
+    run_bytes(2 * changes, list_pages(graph)).div_ceil(graph.page_bytes() as u64)
 }
 
 /// Whether a batch deletes vertices, changes their values, or concerns deleted ones, which the log
@@ -105,11 +103,11 @@ pub(super) fn list_pages(graph: &Graph) -> u64 {
     out + if graph.is_directed() { back } else { 0 }
 }
 
-fn run_pages(graph: &Graph) -> u64 {
+pub(super) fn run_pages(graph: &Graph) -> u64 {
     graph.superblock().section(SectionKind::DeltaRuns).map_or(0, |runs| runs.pages)
 }
 
 /// So many pages of delta runs are a share of the lists.
-fn run_pages_max(graph: &Graph, percent: u64) -> u64 {
+pub(super) fn run_pages_max(graph: &Graph, percent: u64) -> u64 {
     list_pages(graph).saturating_mul(percent) / 100
 }

@@ -35,7 +35,7 @@ use crate::error::{PageError, Result, StoreError};
 use crate::format::LOG_BLOCK_BYTES;
 use crate::graph::Graph;
 use crate::ids::IdRef;
-use crate::log::{FlushPlace, LogArea, LogEnd, Pending, log_page_error};
+use crate::log::{FlushPlace, LogArea, Pending};
 use crate::pages::{LookupConfig, LookupPool};
 use crate::readers::{Readers, lock};
 use crate::snapshot::Snapshots;
@@ -248,16 +248,16 @@ impl Store {
         }
         let mut cut_flush = None;
         let mut next = FlushPlace::FIRST;
-        if let Some(LogEnd { next: end, cut, has_rest }) = log {
+        if let Some(end) = log {
             let area = LogArea::of(&commit.superblock);
-            if has_rest {
-                let blocks = area.blocks() - end.block;
+            if end.has_rest {
+                let blocks = area.blocks() - end.next.block;
                 let bytes = blocks * LOG_BLOCK_BYTES as u64;
-                write_zeros(device.as_ref(), area.offset(end.block), bytes)?;
+                write_zeros(device.as_ref(), area.offset(end.next.block), bytes)?;
                 is_changed = true;
             }
-            cut_flush = cut.map(|cut| log_page_error(&file, &commit.superblock, cut));
-            next = end;
+            cut_flush = end.cut_flush(&file, &commit.superblock);
+            next = end.next;
         }
         if is_changed {
             device.sync()?;
@@ -282,8 +282,8 @@ impl Store {
         self
     }
 
-    /// What was wrong with the last flush of the log when the store was opened: it was cut off
-    /// before it was durable.
+    /// What was wrong with the last flush of the log when the store was opened: a crash during a
+    /// commit leaves a part of one.
     pub fn cut_flush_fault(&self) -> Option<&PageError> {
         self.cut_flush.as_ref()
     }

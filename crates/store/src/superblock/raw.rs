@@ -280,8 +280,12 @@ impl Slot {
         if superblock.page_bytes as usize != page.len() {
             return Err(bad(other("its page size differs from that of its page")).into());
         }
-        let expected = superblock.pages_total.saturating_mul(page.len() as u64);
-        if device_bytes < expected {
+        let bytes_of = |pages: u64| pages.saturating_mul(page.len() as u64);
+        let expected = bytes_of(superblock.pages_total);
+        // A log is whole up to its last flush, wherever it is cut off.
+        let is_last = !superblock.log.is_empty() && superblock.log.end == superblock.pages_total;
+        let least = if is_last { bytes_of(superblock.log.start) } else { expected };
+        if device_bytes < least {
             let first_missing = device_bytes / page.len() as u64;
             return Err(truncated(file, device_bytes, expected, first_missing));
         }

@@ -165,6 +165,25 @@ fn entries_of_a_long_list_find_their_pages_among_new_ones() {
 }
 
 #[test]
+fn one_change_during_a_merge_does_not_make_the_next_one_due() {
+    let mut live = with_hub(Codec::Raw);
+    drop(live.store);
+    // The log may have more than the runs have room for.
+    let limits = WriteLimits::default().run_percent(50);
+    live.store = Store::open(live.device.shared()).unwrap().with_limits(limits);
+    assert!(live.store.is_merge_due().unwrap());
+    let Live { store, model, .. } = &mut live;
+    let prepared = store.prepare_merge(&|_| false).unwrap().unwrap();
+    let batch = changes([add(3, 5), add(3, 6)]);
+    let expected = model.apply(&batch);
+    assert_eq!(store.commit(&batch).unwrap().answers, expected);
+    prepared.finish().unwrap().unwrap();
+    assert_eq!(live.graph().runs(), 1);
+    assert!(!live.store.is_merge_due().unwrap());
+    live.assert_same();
+}
+
+#[test]
 fn a_list_that_would_leave_a_new_page_without_entries_is_not_merged_beside_commits() {
     let mut live = with_hub(Codec::Raw);
     let epoch = live.store.epoch();

@@ -254,20 +254,28 @@ fn cut_and_damage(weights: Option<WeightType>) {
                 assert!(!report.unwrap().is_whole());
             } else {
                 let graph = open(&bytes).unwrap();
-                assert!(graph.cut_flush_fault().is_some());
+                let fault = graph.cut_flush_fault().expect("the last flush is damaged");
+                let first = of_flush.iter().position(|of| *of == flush).expect("it has blocks");
+                assert_eq!(fault.page as usize, (log + first * LOG_BLOCK_BYTES) / 4096);
                 assert_eq!(graph.superblock().edges, models[flush].edges.len() as u64);
                 assert!(report.unwrap().is_whole());
             }
         }
     }
     // What is lost from some block on: the last flushes are not there, or cut off.
-    for lost in 0..=of_flush.len() {
+    for (lost, is_shorter) in (0..=of_flush.len()).flat_map(|lost| [(lost, false), (lost, true)]) {
         let mut bytes = bytes.clone();
-        bytes[log + lost * LOG_BLOCK_BYTES..].fill(0);
+        let end = log + lost * LOG_BLOCK_BYTES;
+        if is_shorter {
+            bytes.truncate(end + lost)
+        } else {
+            bytes[end..].fill(0)
+        }
         let whole = of_flush.get(lost).copied().unwrap_or(blocks.len());
         let device = MemoryDevice::with_bytes(bytes);
         let graph = Graph::open(device.shared()).unwrap();
         let begins = lost == of_flush.len() || lost == 0 || of_flush[lost] != of_flush[lost - 1];
+        let begins = begins && !is_shorter;
         assert_eq!(graph.cut_flush_fault().is_none(), begins, "{lost}");
         assert_same(&graph, &models[whole]);
         // The next writer goes on.
