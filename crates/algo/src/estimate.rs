@@ -144,13 +144,15 @@ impl Estimate {
         because: impl Into<String>,
     ) -> Self {
         let page_bytes = graph.page_bytes() as f64;
-        let bytes = |pages: f64| (pages * page_bytes) as u64;
+        let (of_page, read_of_page) = of_scatter(graph, &schedule);
+        let bytes = |pages: f64| (pages * read_of_page * page_bytes) as u64;
         let runs = |pages: f64| of_runs(graph, &memory, pages);
         // Pages in memory are as many for each of the three.
         let in_memory = (reads.visited - reads.likely).max(0.0);
         let with_runs = |pages: f64| bytes(pages + runs(pages + in_memory).0);
         let (at_least, likely) = (with_runs(reads.at_least), with_runs(reads.likely));
         let lists = schedule.requests_for_bytes(bytes(reads.likely));
+        let lists = lists.max((reads.likely * of_page) as u64);
         let read_requests = lists + runs(reads.likely + in_memory).1 as u64;
         Self {
             memory,
@@ -185,6 +187,29 @@ impl Estimate {
             ..self
         }
     }
+}
+
+/// Requests for a page of lists in a pass over all, and the pages that they read of the file: after
+/// merges lists lie in many places.
+fn of_scatter(graph: &Graph, schedule: &Schedule) -> (f64, f64) {
+    let (mut lists, mut requests, mut read) = (0, 0, 0);
+    for direction in [Direction::Out, Direction::In] {
+        let Some(adjacency) = graph.adjacency(direction) else { continue };
+        let first = adjacency.first_page();
+        let runs: Vec<_> = graph.extents(first..first + adjacency.pages()).collect();
+        let of_direction = match runs.len() {
+            1 => (
+                schedule.requests_for_bytes(runs[0].pages * graph.page_bytes() as u64),
+                runs[0].pages,
+            ),
+            _ => schedule.requests_for_runs(&runs),
+        };
+        lists += adjacency.pages();
+        requests += of_direction.0;
+        read += of_direction.1;
+    }
+    let lists = lists.max(1) as f64;
+    (requests as f64 / lists, (read as f64 / lists).max(1.0))
 }
 
 /// Pages of delta runs that visits of so many pages of lists read, and requests for them: all in

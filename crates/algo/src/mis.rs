@@ -104,8 +104,13 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
         (_, false) => (1.1, "about two passes over the pages, less what is cached"),
         (_, true) => (4.1, "about five passes over the pages, less what is cached"),
     };
-    let passes = 1.0 + more * (1.0 - kept(graph, &plan.1, pass));
-    let reads = Reads::about(pass as f64 * passes).filling(0.4, 0.75);
+    let missing = 1.0 - kept(graph, &plan.1, pass);
+    // Where half of the edges do not fit, a second pass may be needed.
+    let is_small = plan.1.scratch_bytes < needs(graph, config).scratch_bytes / 2;
+    let again = if is_small { missing } else { 0.0 };
+    let (at_least, likely) = (1.0 + more * missing, 1.0 + (more + again / 2.0) * missing);
+    let passes = [at_least, likely, likely + again / 2.0].map(|passes| passes * pass as f64);
+    let reads = Reads::between(passes[0], passes[1], passes[2]).filling(0.4, 0.75);
     Ok(Estimate::new(graph, plan, reads, because))
 }
 

@@ -7,6 +7,7 @@ use cenote_device::DEPTH_MAX;
 use cenote_device::Op;
 use cenote_device::plan::{Correction, Cost, CostFit, Observed, Planner};
 use cenote_pool::{PageId, Pool};
+use cenote_store::PageRun;
 use serde::Serialize;
 
 use crate::config::{EngineConfig, Strategy};
@@ -249,6 +250,21 @@ impl Schedule {
     /// Full requests for `bytes`.
     pub fn requests_for_bytes(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.request_bytes as u64)
+    }
+
+    /// Requests for all of these pages, and the pages that they read: more where it is faster to
+    /// read those between. `runs` are the places of consecutive pages.
+    pub fn requests_for_runs(&self, runs: &[PageRun]) -> (u64, u64) {
+        let (planner, mut requests, mut read) = (self.planner(), 0, 0);
+        // A request covers an ascending run.
+        for ascending in runs.chunk_by(|a, b| a.physical < b.physical) {
+            let pages = ascending.iter().flat_map(|run| run.physical..run.physical + run.pages);
+            for extent in planner.extents(pages) {
+                requests += 1;
+                read += extent.pages;
+            }
+        }
+        (requests, read)
     }
 
     /// Bytes per second that the profile predicts for full requests of `auto`, whatever the

@@ -118,7 +118,7 @@ impl CommunitiesConfig {
         if !(self.resolution > 0.0 && self.resolution <= f64::from(u32::MAX)) {
             return Err(AlgoError::Parameter {
                 parameter: "--resolution",
-                given: self.resolution.to_string(),
+                given: format!("{:?}", self.resolution),
                 expected: format!("above 0, and at most {}", u32::MAX),
             });
         }

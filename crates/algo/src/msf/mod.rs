@@ -159,8 +159,8 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
         false => {
             let missing = 1.0 - kept(graph, &plan.1, total);
             let because = "a pass over the pages, less what is cached, until the edges between \
-                           components fit in memory: two or three as a rule";
-            (1.0 + 1.2 * missing, 1.0 + 5.0 * missing, because)
+                           components fit in memory: three to six as a rule";
+            (1.0 + 3.5 * missing, 1.0 + 7.0 * missing, because)
         }
     };
     let reads = Reads::between(pass, pass * likely, pass * at_most).filling(0.2, 1.0);

@@ -35,7 +35,7 @@ use crate::estimate::{Estimate, Reads, engine_for, kept, plan_for};
 use crate::ranks::{Ranks, default_source, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, demand_in_edges, pages};
 use pairs::Pairs;
-use top::Top;
+use top::{Expected, Top};
 pub use verify::verify;
 
 const NAME: &str = "similar";
@@ -251,22 +251,21 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, similar: &SimilarConfig) -
     let needs = |config: &EngineConfig| needs(graph, config, similar);
     let plan = plan_for(graph, config, needs)?;
     let pass = pages(graph, Direction::Out) as f64;
-    let mean = graph.superblock().stored_out as f64 / graph.vertices().max(1) as f64;
-    // Lists that are read once, if everything fits.
-    let (lists, because) = match similar.pairs.is_empty() {
-        true => {
-            let sources = similar.sources.len().max(1) as f64;
-            // Neighbours have more edges than the mean.
-            (
-                sources * (1.0 + 4.0 * mean),
-                "the pages of the sources' lists and of their neighbours'",
-            )
-        }
-        false => (2.0 * similar.pairs.len() as f64, "the pages of both lists of each pair"),
+    let (expected, because) = match similar.pairs.is_empty() {
+        true => (
+            Top::reads_for(graph, similar, plan.1.scratch_bytes),
+            "the pages of the sources' lists and of their neighbours'",
+        ),
+        false => (
+            Pairs::reads_for(graph, similar.pairs.len() as u64, plan.1.scratch_bytes),
+            "the pages of both lists of each pair",
+        ),
     };
-    let of_list = 1.0 + mean * 4.0 / graph.page_bytes() as f64;
+    let Expected { lists, entries, batches } = expected;
+    let of_list = 1.0 + entries * 4.0 / graph.page_bytes() as f64;
+    // A batch reads a page at most once, but for what is read of the sources themselves.
     let missing = 1.0 - kept(graph, &plan.1, pass as u64);
-    let likely = (lists * of_list).min(pass * (1.0 + missing));
+    let likely = (lists * of_list).min(pass * (1.0 + batches * missing));
     let because = format!("{because}, once for all that run side by side");
     let full = if plan.1.scratch_bytes == needs(config).scratch_bytes { 0.3 } else { 1.0 };
     let reads = Reads::between(likely / 10.0, likely, 3.0 * likely + pass).filling(0.01, full);

@@ -7,6 +7,7 @@ use cenote_engine::{
     ActiveSet, Bitmap, Direction, Engine, Frontier, Graph, HugeVec, Kernel, List, VertexId,
 };
 
+use super::top::Expected;
 use super::{Result, Rules, Similarity};
 
 /// Bytes of a pair: itself, its place in the order, its sum and its row.
@@ -58,6 +59,16 @@ impl<'a> Pairs<'a> {
         let lists = pairs.min(graph.vertices() as u64);
         let all = lists * LIST_BYTES + 4 * graph.superblock().stored_out;
         (pairs * PAIR_BYTES + one, all.min(lists.saturating_mul(one)))
+    }
+
+    /// About what is read, with so much memory for further lists.
+    pub fn reads_for(graph: &Graph, pairs: u64, scratch_bytes: u64) -> Expected {
+        let n = graph.vertices() as u64;
+        let mean = graph.superblock().stored_out as f64 / n.max(1) as f64;
+        let kept = pairs.min(n) as f64 * (4.0 * mean + LIST_BYTES as f64);
+        let one = row_bytes(graph).min(4 * graph.superblock().degree_max) + LIST_BYTES;
+        let batches = (kept / (scratch_bytes + one) as f64).max(1.0);
+        Expected { lists: 2.0 * pairs as f64, entries: mean, batches }
     }
 
     pub fn new(

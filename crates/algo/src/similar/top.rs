@@ -76,6 +76,14 @@ impl Sums {
     }
 }
 
+/// What a run is expected to read.
+pub(super) struct Expected {
+    pub lists: f64,
+    /// Entries of a list.
+    pub entries: f64,
+    pub batches: f64,
+}
+
 /// Finds the most similar vertices.
 pub(super) struct Top<'a> {
     engine: &'a Engine,
@@ -93,6 +101,30 @@ impl<'a> Top<'a> {
         let rows = sources * ROW_BYTES * u64::from(similar.top).min(n);
         let one = NEIGHBOR_BYTES * graph.superblock().degree_max + 8 * n;
         (rows + one, one.saturating_mul(sources - 1))
+    }
+
+    /// About how many lists are read, of so many entries each, and in how many batches, with so
+    /// much memory for further sources.
+    pub fn reads_for(graph: &Graph, similar: &SimilarConfig, scratch_bytes: u64) -> Expected {
+        let superblock = graph.superblock();
+        let n = graph.vertices() as f64;
+        let (mean, longest) = (superblock.stored_out as f64 / n.max(1.0), superblock.degree_max);
+        // Without sources it is the one of the largest degree.
+        let sources = similar.sources.len().max(1) as f64;
+        let neighbors = if similar.sources.is_empty() { longest as f64 } else { mean };
+        // Vertices with long lists are neighbours more often.
+        let of_neighbor = (mean * longest as f64).sqrt();
+        let entries = (neighbors * of_neighbor).min(superblock.stored_out as f64);
+        let sums = Sums::bytes_for(graph.vertices(), entries as u64) as f64;
+        let room = scratch_bytes as f64;
+        let share = room / NEIGHBORS_SHARE as f64;
+        let of_sums = sources * sums / (room - share + 8.0 * n);
+        let of_neighbors = sources * neighbors * NEIGHBOR_BYTES as f64
+            / (share + (longest * NEIGHBOR_BYTES) as f64);
+        let batches = of_sums.max(of_neighbors).max(1.0).min(sources);
+        // Neighbours that sources of a batch share are read once.
+        let of_batch = (sources / batches * (1.0 + neighbors)).min(n);
+        Expected { lists: batches * of_batch, entries: of_neighbor, batches }
     }
 
     pub fn new(engine: &'a Engine, rules: Rules<'a>, top: u32) -> Result<Self> {

@@ -101,3 +101,28 @@ fn longer_what_begins_with_some_memory_also_ends_with_it() {
         assert!(added > 1_400_000, "{added} with {mebibytes} MiB");
     }
 }
+
+/// After a merge of changes all over the graph, its lists lie in many places.
+#[test]
+fn an_estimate_knows_the_requests_for_lists_in_many_places() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.cenote");
+    let n = 300_000u64;
+    let path_edges = (0..n - 1).map(|v| (v, v + 1));
+    Import::new().edges(path_edges).memory("256MiB").run(&path).unwrap();
+    let mut requests = Vec::new();
+    for _ in 0..2 {
+        let graph = Graph::open(&path).unwrap();
+        let run = || graph.wcc().memory("64MiB");
+        let (estimate, answer) = (run().estimate().unwrap(), run().run().unwrap());
+        let (expected, found) = (estimate.plan.read_requests, answer.stats().read_requests);
+        assert!(found.abs_diff(expected) <= 2 + expected / 8, "{found}, {expected} expected");
+        assert_eq!(answer.stats().bytes_read, estimate.plan.bytes_read);
+        requests.push(found);
+        let mut update = Update::open(&path).unwrap();
+        (0..n).step_by(17_000).for_each(|v| update.add(v, (v * 7 + 99_999) % n).unwrap());
+        update.commit().unwrap();
+        update.merge().unwrap();
+    }
+    assert!(requests[1] > 2 * requests[0], "{requests:?}");
+}
