@@ -4,9 +4,9 @@
                    [--dir DIR] [--rows FILE]
 
 Makes a Kronecker graph (not timed), imports it, finds its components, and runs 15 iterations of
-PageRank, each a process of its own in a memory control group with the limit and with a cold page
-cache. Prints the seconds of each and of all together. The makers of graphframes-rs publish 30 minutes
-in 5 GB for this PageRank on two cores, and 41 in 10 GB for components of 1.96 billion edges.
+PageRank, each a process of its own in a memory control group with the limit, with cold caches.
+Prints the seconds of each and of all together. The makers of graphframes-rs publish 30 minutes in
+5 GB for this PageRank on two cores, and 41 in 10 GB for components of 1.96 billion edges.
 """
 
 import argparse
