@@ -308,6 +308,7 @@ def test_merging_and_compacting_keep_the_edges(friends):
         update.add("cem", "dil")
     with cenote.open(friends) as graph:
         assert graph.info()["logged_changes"] == 1
+        assert graph.info()["dirty_pages"] == 1
         expected = rows(graph)
         assert graph.merge()["merged"] == 1
     report = cenote.compact(friends, memory="64MiB", threads=1)
@@ -317,7 +318,7 @@ def test_merging_and_compacting_keep_the_edges(friends):
         with cenote.open(path) as graph:
             assert rows(graph) == expected
             assert graph.info()["order"] == order
-            assert graph.info()["logged_changes"] == 0
+            assert graph.info()["logged_changes"] == graph.info()["dirty_pages"] == 0
     with pytest.raises(cenote.InvalidInput, match="exists"):
         cenote.compact(friends, out="copy.cenote")
 

@@ -1,7 +1,7 @@
 //! Description of a graph, from its first page and indexes.
 
 use cenote_store::superblock::{IdKind, SectionKind, Superblock};
-use cenote_store::{Id, Snapshot, VertexId, Weight, WeightSummary};
+use cenote_store::{Adjacency, Direction, Id, Snapshot, VertexId, Weight, WeightSummary};
 use serde::Serialize;
 
 use super::Graph;
@@ -59,6 +59,8 @@ pub struct Info {
     pub delta_changes: u64,
     /// Their bytes, which each pass over the lists reads too until they are merged.
     pub delta_bytes: u64,
+    /// Pages of lists that log and runs change, which a merge writes anew.
+    pub dirty_pages: u64,
     /// Free space of each page of lists, in percent, as the graph was imported or compacted.
     pub free_space: u32,
     /// Pages of the file that updates have freed and not used again, without those that snapshots
@@ -186,6 +188,11 @@ impl Info {
         info.logged_changes = graph.stored().logged_changes();
         info.delta_runs = graph.stored().runs() as u64;
         info.delta_changes = graph.stored().run_changes();
+        for direction in [Direction::Out, Direction::In] {
+            let lists = graph.stored().adjacency(direction);
+            let lists = lists.filter(|_| direction == Direction::Out || superblock.directed);
+            info.dirty_pages += lists.map_or(Ok(0), Adjacency::dirty_pages)?;
+        }
         // Where no vertex has an edge, the first one may be deleted.
         let longest = superblock.degree_max_vertex..superblock.vertices as VertexId;
         let mut longest = longest.filter(|vertex| !graph.stored().is_deleted(*vertex));
@@ -199,18 +206,16 @@ impl Info {
     }
 
     fn new(superblock: &Superblock) -> Self {
-        let pages = [SectionKind::OutAdjacency, SectionKind::InAdjacency]
-            .iter()
-            .filter_map(|&kind| superblock.section(kind))
-            .map(|section| section.pages)
-            .sum::<u64>();
+        let pages_of = |kind| superblock.section(kind).map_or(0, |section| section.pages);
+        let pages = pages_of(SectionKind::OutAdjacency) + pages_of(SectionKind::InAdjacency);
+        let page_bytes = u64::from(superblock.page_bytes);
         Self {
             vertices: superblock.live_vertices(),
             edges: superblock.edges,
             stored_edges: superblock.stored_out + superblock.stored_in,
             pages,
             page_size: superblock.page_bytes,
-            page_bytes: pages * u64::from(superblock.page_bytes),
+            page_bytes: pages * page_bytes,
             file_bytes: superblock.file_bytes(),
             directed: superblock.directed,
             in_edges: superblock.in_edges,
@@ -229,12 +234,11 @@ impl Info {
             appended_vertices: superblock.appended(),
             deleted_vertices: superblock.deleted(),
             logged_changes: 0,
-            log_bytes: (superblock.log.end - superblock.log.start)
-                * u64::from(superblock.page_bytes),
+            log_bytes: (superblock.log.end - superblock.log.start) * page_bytes,
             delta_runs: 0,
             delta_changes: 0,
-            delta_bytes: superblock.section(SectionKind::DeltaRuns).map_or(0, |runs| runs.pages)
-                * u64::from(superblock.page_bytes),
+            dirty_pages: 0,
+            delta_bytes: pages_of(SectionKind::DeltaRuns) * page_bytes,
             free_space: superblock.free_space(),
             free_pages: 0,
             used_bytes: superblock.file_bytes(),

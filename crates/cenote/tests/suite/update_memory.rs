@@ -111,7 +111,7 @@ fn an_estimate_knows_the_requests_for_lists_in_many_places() {
     let path_edges = (0..n - 1).map(|v| (v, v + 1));
     Import::new().edges(path_edges).memory("256MiB").run(&path).unwrap();
     let mut requests = Vec::new();
-    for _ in 0..2 {
+    for round in 0..2 {
         let graph = Graph::open(&path).unwrap();
         let run = || graph.wcc().memory("64MiB");
         let (estimate, answer) = (run().estimate().unwrap(), run().run().unwrap());
@@ -120,9 +120,13 @@ fn an_estimate_knows_the_requests_for_lists_in_many_places() {
         assert_eq!(answer.stats().bytes_read, estimate.plan.bytes_read);
         requests.push(found);
         let mut update = Update::open(&path).unwrap();
-        (0..n).step_by(17_000).for_each(|v| update.add(v, (v * 7 + 99_999) % n).unwrap());
+        (0..n).step_by(17_000).for_each(|v| update.add(v, (v * 7 + 99_999 + round) % n).unwrap());
         update.commit().unwrap();
-        update.merge().unwrap();
+        let dirty = Graph::open(&path).unwrap().info().unwrap().dirty_pages;
+        let merged = update.merge().unwrap();
+        // Others are those of indexes.
+        assert!((30..=merged.pages_written).contains(&dirty), "{dirty} of {merged:?}");
+        assert_eq!(Graph::open(&path).unwrap().info().unwrap().dirty_pages, 0);
     }
     assert!(requests[1] > 2 * requests[0], "{requests:?}");
 }

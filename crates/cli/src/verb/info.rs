@@ -74,7 +74,7 @@ fn print(info: &Info) -> Result<()> {
         ("log", format!("{} changes", count(info.logged_changes))),
         ("free pages", count(info.free_pages)),
     ];
-    facts.extend(delta_runs(info));
+    facts.extend(unmerged(info));
     if let Some(name) = &info.snapshot {
         facts.push(("at snapshot", name.clone()));
     } else if !info.snapshots.is_empty() {
@@ -102,9 +102,13 @@ fn print(info: &Info) -> Result<()> {
     output::facts(&facts)
 }
 
-fn delta_runs(info: &Info) -> Option<(&'static str, String)> {
+/// What lists do not have yet.
+fn unmerged(info: &Info) -> impl Iterator<Item = (&'static str, String)> {
     let (runs, changes) = (count(info.delta_runs), count(info.delta_changes));
     let bytes = size(info.delta_bytes);
     let text = format!("{runs} of {changes} changes, {bytes} that a merge saves each pass");
-    (info.delta_runs > 0).then_some(("delta runs", text))
+    let runs = (info.delta_runs > 0).then_some(("delta runs", text));
+    let text = format!("{} that a merge writes", count(info.dirty_pages));
+    let dirty = (info.dirty_pages > 0).then_some(("dirty pages", text));
+    runs.into_iter().chain(dirty)
 }

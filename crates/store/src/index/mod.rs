@@ -186,6 +186,22 @@ impl Adjacency {
         }
     }
 
+    /// Pages of lists that log and runs change: a merge writes them anew. Reads the runs.
+    ///
+    /// # Errors
+    /// Errors of reading, and damaged runs.
+    pub fn dirty_pages(&self) -> Result<u64> {
+        if self.delta.is_none() {
+            return Ok(0);
+        }
+        let mut decoded = Decoded::new();
+        let mut dirty = 0;
+        for page in 0..self.pages() {
+            dirty += u64::from(self.is_changed(page, &mut decoded)?);
+        }
+        Ok(dirty)
+    }
+
     /// How many entries more a page has with its changes.
     pub(crate) fn page_net(&self, page: u64, decoded: &mut Decoded) -> Result<i64> {
         self.delta.as_ref().map_or(Ok(0), |delta| delta.page_net(page, &mut decoded.room))
