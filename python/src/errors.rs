@@ -117,8 +117,8 @@ fn name_of(source: &std::io::Error) -> &'static str {
 /// command.
 fn in_python(message: &str) -> String {
     const CALLS: [(&str, &str); 5] = [
-        ("--undirected", "`directed=False`"),
-        ("dfs --order lexicographic", "lexicographic_dfs"),
+        ("import it as undirected", "import it with `directed=False`"),
+        ("lexicographic dfs", "lexicographic_dfs"),
         ("`cenote import --tier`", "`cenote.import_graph` with `tiers`"),
         ("`cenote import`", "`cenote.import_graph`"),
         ("`cenote check`", "`cenote.check`"),

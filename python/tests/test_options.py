@@ -108,7 +108,7 @@ def test_errors_name_the_options_of_python(graph):
             ("import it with `weights`", lambda: graph.pagerank(weighted=True)),
             ("leave `weighted` out", lambda: graph.walk(weighted=True)),
             ("top_k is 0", lambda: graph.ppr(1, top_k=0)),
-            ("import with `directed=False`", directed.msf),
+            ("import it with `directed=False`", directed.msf),
             ("import with `in_edges`", directed.kcore),
             ("use `cenote.import_graph`", lambda: cenote.open("noise.cenote")),
             ("edges: row 1", lambda: cenote.import_graph(np.array([[1, -1]]), "h.cenote")),

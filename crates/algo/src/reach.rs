@@ -91,11 +91,11 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
 /// A source or target that is not a vertex; no target; any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, reach: &ReachConfig) -> Result<Reach> {
     let source = reach.source.map_or_else(|| default_source(graph), Ok)?;
-    check_vertices(graph, "--source", &[source])?;
-    check_vertices(graph, "--target", &reach.targets)?;
+    check_vertices(graph, "source", &[source])?;
+    check_vertices(graph, "target", &reach.targets)?;
     if reach.targets.is_empty() {
         return Err(AlgoError::Parameter {
-            parameter: "--target",
+            parameter: "target",
             given: "missing".to_owned(),
             expected: "name at least one vertex".to_owned(),
         });

@@ -17,9 +17,9 @@ pub enum AlgoError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// A parameter is out of range.
-    #[error("{parameter} is {given}: {expected}")]
+    #[error("{} is {given}: {expected}", named(parameter))]
     Parameter {
-        /// Its name on the command line.
+        /// Its name, or in words what of the graph it is.
         parameter: &'static str,
         /// The given value.
         given: String,
@@ -139,6 +139,14 @@ pub(crate) fn graph_pages(graph: &Graph) -> u64 {
     pages(graph, Direction::Out) + inward
 }
 
+/// A parameter as messages have it.
+fn named(parameter: &str) -> String {
+    match parameter.contains(' ') {
+        true => parameter.to_owned(),
+        false => format!("`{parameter}`"),
+    }
+}
+
 /// Returns an error if one of the `vertices` of `parameter` is not in the graph.
 pub(crate) fn check_vertices(
     graph: &Graph,
@@ -161,7 +169,7 @@ pub(crate) fn demand_in_edges(graph: &Graph, what: &'static str) -> Result<()> {
         return Err(AlgoError::Unsupported {
             what,
             needs: "in-edges on a directed graph",
-            remedy: "import with --in-edges, or with --undirected",
+            remedy: "import with `in_edges`, or import it as undirected",
         });
     }
     Ok(())

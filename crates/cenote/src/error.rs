@@ -216,7 +216,6 @@ impl From<AlgoError> for Error {
                 Self::InvalidInput(error.to_string())
             }
             AlgoError::Parameter { parameter, given, expected } => {
-                let parameter = parameter.trim_start_matches('-');
                 Self::Parameter { parameter, reason: format!("is {given}: {expected}") }
             }
             AlgoError::Corpus { source } => {

@@ -3,9 +3,14 @@
 use cenote::Error;
 
 /// Parameters in the library's messages, and their flags.
-const FLAGS: [(&str, &str); 10] = [
+const FLAGS: [(&str, &str); 15] = [
     ("without `migration`", "with --no-migration"),
     ("search in lexicographic order", "add --order lexicographic"),
+    ("import it as undirected", "import with --undirected"),
+    ("use the `strategy` auto", "use --strategy auto"),
+    ("`keep_duplicates`", "--keep-duplicates"),
+    ("`weighted`", "--weighted"),
+    ("`weights`", "--weights"),
     ("`hub_neighbours`", "--hub-neighbours"),
     ("`in_edges`", "--in-edges"),
     ("`memory`", "--memory"),
@@ -22,15 +27,23 @@ pub fn in_flags(cause: &(dyn std::error::Error + 'static)) -> String {
     match cause.downcast_ref::<Error>() {
         // Ids are the user's words.
         None | Some(Error::UnknownVertex { .. }) => message,
-        Some(Error::MemoryBudget { suggested, .. }) => {
-            let hint = format!("{suggested}MiB as `memory`");
-            message.replace(&hint, &format!("--memory {suggested}MiB"))
-        }
+        Some(Error::MemoryBudget { .. }) => with_budgets(&message),
         Some(Error::Parameter { parameter, reason }) => {
             format!("--{} {}", parameter.replace('_', "-"), replace_all(reason.clone()))
         }
         Some(_) => replace_all(message),
     }
+}
+
+/// A text with `--memory SIZE` in place of SIZE as a parameter.
+pub fn with_budgets(text: &str) -> String {
+    let mut parts: Vec<_> = text.split(" as `memory`").map(str::to_owned).collect();
+    let advices = parts.len() - 1;
+    for part in &mut parts[..advices] {
+        let size = part.rfind(' ').map_or(0, |space| space + 1);
+        part.insert_str(size, "--memory ");
+    }
+    parts.concat()
 }
 
 fn replace_all(message: String) -> String {

@@ -23,7 +23,7 @@ pub enum EngineError {
     /// The memory budget cannot hold what the run must keep in memory.
     #[error(
         "a memory budget of {given} bytes is too small: {what} needs {needed} bytes \
-         ({breakdown}); give at least --memory {suggested}MiB"
+         ({breakdown}); give at least {suggested}MiB as `memory`"
     )]
     Budget {
         /// The algorithm and strategy.
@@ -40,7 +40,7 @@ pub enum EngineError {
     /// The disk has no room for the vertex state that does not fit in memory.
     #[error(
         "{file}: no room for the vertex state after {written} bytes ({reason}); free space, give \
-         another folder for it, or more --memory"
+         another folder for it, or more `memory`"
     )]
     StateFull {
         /// The state file, by its folder.

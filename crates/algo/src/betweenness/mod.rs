@@ -135,7 +135,7 @@ pub fn sample(graph: &Graph, count: u64, seed: u64) -> Result<Vec<VertexId>> {
     let n = graph.live_vertices() as u64;
     if count == 0 || count > n {
         return Err(AlgoError::Parameter {
-            parameter: "--samples",
+            parameter: "samples",
             given: count.to_string(),
             expected: format!("1 to the graph's {n} vertices"),
         });
@@ -197,7 +197,7 @@ fn sources(graph: &Graph, betweenness: &BetweennessConfig) -> Result<Vec<VertexI
     if sources.is_empty() && graph.live_vertices() > 0 {
         sources.push(default_source(graph)?);
     }
-    check_vertices(graph, "--source", &sources)?;
+    check_vertices(graph, "source", &sources)?;
     sort_by_id(graph, &mut sources)?;
     Ok(sources)
 }

@@ -229,8 +229,8 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, bfs: &BfsConfig) -> Result<
     if sources.is_empty() {
         sources.push(default_source(graph)?);
     }
-    check_vertices(graph, "--source", &sources)?;
-    check_vertices(graph, "--target", &bfs.targets)?;
+    check_vertices(graph, "source", &sources)?;
+    check_vertices(graph, "target", &bfs.targets)?;
     sort_by_id(graph, &mut sources)?;
     let needs = needs(graph, &config, bfs);
     if let Err(refused) = Engine::plan(graph, &config, &needs) {

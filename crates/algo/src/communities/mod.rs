@@ -117,14 +117,14 @@ impl CommunitiesConfig {
     fn check(&self) -> Result<()> {
         if !(self.resolution > 0.0 && self.resolution <= f64::from(u32::MAX)) {
             return Err(AlgoError::Parameter {
-                parameter: "--resolution",
+                parameter: "resolution",
                 given: format!("{:?}", self.resolution),
                 expected: format!("above 0, and at most {}", u32::MAX),
             });
         }
         if self.iterations == 0 {
             return Err(AlgoError::Parameter {
-                parameter: "--iterations",
+                parameter: "iterations",
                 given: "0".to_owned(),
                 expected: "1 or more".to_owned(),
             });
@@ -225,7 +225,7 @@ fn check(graph: &Graph, communities: &CommunitiesConfig) -> Result<()> {
         return Err(AlgoError::Unsupported {
             what: communities.method.name(),
             needs: "an undirected graph",
-            remedy: "import with --undirected",
+            remedy: "import it as undirected",
         });
     }
     Ok(())
@@ -261,7 +261,7 @@ pub fn estimate(
     let because = format!(
         "rounds over the lists of vertices whose neighbours have moved: in each iteration about a \
          dozen passes over the pages, less what is cached; whether the graph between communities \
-         fits shows during the run, with --memory {sufficient}MiB any does"
+         fits shows during the run, with {sufficient}MiB as `memory` any does"
     );
     let visits = lists::bytes_for(graph, config)?;
     let reads = Reads::between(passes(least), passes(likely), passes(most))

@@ -25,7 +25,7 @@ use crate::plain::Lists;
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
 
-const NAME: &str = "dfs --order lexicographic";
+const NAME: &str = "lexicographic dfs";
 const NONE: u32 = u32::MAX;
 
 /// Visits between two checks for cancellation.

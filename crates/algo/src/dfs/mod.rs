@@ -36,7 +36,7 @@ fn checked_source(
     targets: &[VertexId],
 ) -> Result<VertexId> {
     let source = source.map_or_else(|| default_source(graph), Ok)?;
-    check_vertices(graph, "--source", &[source])?;
-    check_vertices(graph, "--target", targets)?;
+    check_vertices(graph, "source", &[source])?;
+    check_vertices(graph, "target", targets)?;
     Ok(source)
 }

@@ -77,7 +77,7 @@ impl HyperballConfig {
         let is_possible = (GROUP as u32..=REGISTERS_MAX).contains(&self.registers);
         if !is_possible || !self.registers.is_power_of_two() {
             return Err(AlgoError::Parameter {
-                parameter: "--registers",
+                parameter: "registers",
                 given: self.registers.to_string(),
                 expected: format!("a power of two from {GROUP} to {REGISTERS_MAX} is needed"),
             });

@@ -135,7 +135,7 @@ fn check(graph: &Graph) -> Result<()> {
         return Err(AlgoError::Unsupported {
             what: NAME,
             needs: "an undirected graph",
-            remedy: "import with --undirected",
+            remedy: "import it as undirected",
         });
     }
     Ok(())

@@ -133,11 +133,11 @@ impl PageRankConfig {
             })
         };
         if !(0.0..=1.0).contains(&self.damping) {
-            return bad("--damping", self.damping, "a probability from 0 to 1 is needed");
+            return bad("damping", self.damping, "a probability from 0 to 1 is needed");
         }
         match self.tolerance {
             Some(t) if !(t > 0.0 && t.is_finite()) => {
-                bad("--tolerance", t, "a positive number is needed, such as 1e-6")
+                bad("tolerance", t, "a positive number is needed, such as 1e-6")
             }
             _ if self.weighted => self.check_weighted(graph),
             _ => Ok(()),
@@ -147,7 +147,7 @@ impl PageRankConfig {
     fn check_weighted(&self, graph: &Graph) -> Result<()> {
         if self.variant == Variant::Cave {
             return Err(AlgoError::Parameter {
-                parameter: "--variant",
+                parameter: "variant",
                 given: "cave".to_owned(),
                 expected: "the CAVE paper's variant has no weights, use the standard one"
                     .to_owned(),
@@ -155,9 +155,9 @@ impl PageRankConfig {
         }
         if !graph.is_weighted() {
             return Err(AlgoError::Unsupported {
-                what: "--weighted",
+                what: "`weighted`",
                 needs: "a graph with weights",
-                remedy: "import it with --weights f32, f64, u32 or i64, or leave --weighted out",
+                remedy: "import it with `weights` of f32, f64, u32 or i64, or leave `weighted` out",
             });
         }
         check_weights(graph, "ranks by weight need weights that are not negative")

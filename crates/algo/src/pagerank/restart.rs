@@ -86,7 +86,7 @@ impl Restart {
 }
 
 fn refused<T>(given: String, expected: String) -> Result<T> {
-    Err(AlgoError::Parameter { parameter: "--personalize", given, expected })
+    Err(AlgoError::Parameter { parameter: "personalize", given, expected })
 }
 
 /// The probabilities of the given vertices, ascending by vertex; none if they have no weights.

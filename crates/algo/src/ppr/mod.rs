@@ -72,23 +72,23 @@ impl PprConfig {
     setters! { seeds: Vec<VertexId>, top_k: u32, damping: f64, tolerance: f64 }
 
     fn check(&self, graph: &Graph) -> Result<()> {
-        check_vertices(graph, "--seed", &self.seeds)?;
+        check_vertices(graph, "seed", &self.seeds)?;
         let bad = |parameter, given: String, expected: &str| {
             Err(AlgoError::Parameter { parameter, given, expected: expected.to_owned() })
         };
         if !(0.0..1.0).contains(&self.damping) {
             let expected = "a probability from 0 to less than 1 is needed";
-            return bad("--damping", format!("{:?}", self.damping), expected);
+            return bad("damping", format!("{:?}", self.damping), expected);
         }
         // Below, masses of fixed point have too few digits.
         if !(1e-12..=1.0).contains(&self.tolerance) {
             let expected = "a number from 1e-12 to 1 is needed, such as 1e-5";
-            return bad("--tolerance", format!("{:?}", self.tolerance), expected);
+            return bad("tolerance", format!("{:?}", self.tolerance), expected);
         }
         let rows = self.seeds.len().max(1) as u64 * u64::from(self.top_k);
         if self.top_k == 0 || rows > u64::from(u32::MAX) {
             let expected = "at least 1, and 4294967295 over all seeds at most, are possible";
-            return bad("--top-k", self.top_k.to_string(), expected);
+            return bad("top_k", self.top_k.to_string(), expected);
         }
         Ok(())
     }
@@ -181,7 +181,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, ppr: &PprConfig) -> Result<
     if seeds.is_empty() {
         seeds.push(default_source(graph)?);
     }
-    check_vertices(graph, "--seed", &seeds)?;
+    check_vertices(graph, "seed", &seeds)?;
     sort_by_id(graph, &mut seeds)?;
     let engine = engine_for(graph, config, |config| needs(graph, config, ppr))?;
     engine.install(|| {

@@ -87,27 +87,27 @@ impl SimilarConfig {
     }
 
     fn check(&self, graph: &Graph) -> Result<()> {
-        check_vertices(graph, "--source", &self.sources)?;
+        check_vertices(graph, "source", &self.sources)?;
         for (a, b) in &self.pairs {
-            check_vertices(graph, "--pairs", &[*a, *b])?;
+            check_vertices(graph, "pairs", &[*a, *b])?;
         }
         let bad = |parameter, given: usize, expected: &str| {
             let (given, expected) = (given.to_string(), expected.to_owned());
             Err(AlgoError::Parameter { parameter, given, expected })
         };
         if !self.pairs.is_empty() && !self.sources.is_empty() {
-            return bad("--source", self.sources.len(), "pairs or sources are possible, not both");
+            return bad("source", self.sources.len(), "pairs or sources are possible, not both");
         }
         let rows = self.sources.len().max(1) as u64 * u64::from(self.top);
         if self.top == 0 || rows.max(self.pairs.len() as u64) > u64::from(u32::MAX) {
             let expected = "at least 1, and 4294967295 rows in all at most, are possible";
-            return bad("--top", self.top as usize, expected);
+            return bad("top", self.top as usize, expected);
         }
         if graph.superblock().duplicates_kept {
             return Err(AlgoError::Unsupported {
                 what: NAME,
                 needs: "a graph without repeated edges",
-                remedy: "import without --keep-duplicates",
+                remedy: "import without `keep_duplicates`",
             });
         }
         if self.pairs.is_empty() || self.measure == Measure::AdamicAdar {

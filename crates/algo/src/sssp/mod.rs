@@ -356,11 +356,11 @@ fn visits(graph: &Graph) -> f64 {
 
 /// Checks the parameters and the weights before anything is read.
 fn check(graph: &Graph, sssp: &SsspConfig) -> Result<()> {
-    check_vertices(graph, "--source", &sssp.sources)?;
-    check_vertices(graph, "--target", &sssp.targets)?;
+    check_vertices(graph, "source", &sssp.sources)?;
+    check_vertices(graph, "target", &sssp.targets)?;
     if let Some(delta) = sssp.delta.filter(|delta| !(delta.is_finite() && *delta > 0.0)) {
         return Err(AlgoError::Parameter {
-            parameter: "--delta",
+            parameter: "delta",
             given: format!("{delta:?}"),
             expected: "a positive number".into(),
         });
@@ -398,7 +398,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, sssp: &SsspConfig) -> Resul
     if sources.is_empty() {
         sources.push(default_source(graph)?);
     }
-    check_vertices(graph, "--source", &sources)?;
+    check_vertices(graph, "source", &sources)?;
     sort_by_id(graph, &mut sources)?;
     let config = with_weights(graph, config);
     if let Err(refused) = Engine::plan(graph, &config, &needs(graph, &config, sssp)?) {

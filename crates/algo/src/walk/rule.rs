@@ -108,18 +108,18 @@ impl WalkConfig {
         };
         if !(0.0..=1.0).contains(&self.restart) {
             return wrong(
-                "--restart",
+                "restart",
                 format!("{:?}", self.restart),
                 "expected a probability, 0 to 1",
             );
         }
-        for (parameter, bias) in [("--p", self.p), ("--q", self.q)] {
+        for (parameter, bias) in [("p", self.p), ("q", self.q)] {
             if !(BIAS_MIN..=1.0 / BIAS_MIN).contains(&bias) {
                 return wrong(parameter, format!("{bias:?}"), "expected 0.001 to 1000");
             }
         }
         if self.steps == u32::MAX {
-            return wrong("--steps", self.steps.to_string(), "expected at most 4294967294");
+            return wrong("steps", self.steps.to_string(), "expected at most 4294967294");
         }
         let (numbers, vertices) = (graph.vertices(), graph.live_vertices());
         if let Starts::Listed(list) = &self.starts {
@@ -128,12 +128,12 @@ impl WalkConfig {
                 return wrong("a start", v.to_string(), &format!("the graph has {vertices}"));
             }
             if list.is_empty() && self.walkers > 0 {
-                return wrong("--starts", "empty".to_owned(), "expected one id a line");
+                return wrong("starts", "empty".to_owned(), "expected one id a line");
             }
         }
         if vertices == 0 && self.walkers > 0 {
             let expected = "the graph has no vertex to start from";
-            return wrong("--walkers", self.walkers.to_string(), expected);
+            return wrong("walkers", self.walkers.to_string(), expected);
         }
         if self.weighted {
             check_walk_weights(graph)?;
@@ -146,9 +146,9 @@ impl WalkConfig {
 fn check_walk_weights(graph: &Graph) -> Result<()> {
     if !graph.is_weighted() {
         return Err(AlgoError::Unsupported {
-            what: "--weighted",
+            what: "`weighted`",
             needs: "a graph with weights",
-            remedy: "import it with --weights f32, f64, u32 or i64, or leave --weighted out",
+            remedy: "import it with `weights` of f32, f64, u32 or i64, or leave `weighted` out",
         });
     }
     check_weights(graph, "walks by weight need weights that are not negative; import others")

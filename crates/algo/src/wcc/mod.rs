@@ -318,7 +318,7 @@ fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
         return Err(AlgoError::Unsupported {
             what: "wcc by the paper's repeated search",
             needs: "in-edges on a directed graph",
-            remedy: "use --strategy auto, or import with --in-edges",
+            remedy: "use the `strategy` auto, or import with `in_edges`",
         });
     }
     let n = graph.vertices();

@@ -387,7 +387,7 @@ fn what_cannot_be_is_refused() {
     let run = |graph, sources: &[u32]| {
         betweenness::run(graph, config(Strategy::Auto, 1), &from(sources)).unwrap_err().to_string()
     };
-    assert!(run(&graph, &[0]).contains("--in-edges"));
+    assert!(run(&graph, &[0]).contains("`in_edges`"));
     let graph = cycle.stored();
     assert!(run(&graph, &[3]).contains("the graph has 3 vertices"));
     assert!(sample(&graph, 4, 1).is_err() && sample(&graph, 0, 1).is_err());

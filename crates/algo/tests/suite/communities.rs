@@ -132,7 +132,7 @@ fn the_first_budget_that_is_named_suffices_and_so_does_every_larger_one() {
                 {
                     named.push(suggested);
                     let estimate = communities::estimate(graph, &config(suggested << 20), &asked);
-                    let sufficient = format!("--memory {suggested}MiB");
+                    let sufficient = format!("{suggested}MiB as `memory`");
                     assert!(estimate.unwrap().because.contains(&sufficient), "{sufficient}");
                 }
             }

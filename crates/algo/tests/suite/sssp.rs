@@ -256,7 +256,7 @@ fn what_has_no_answer_is_refused() {
     assert!(error.to_string().contains("beyond 2^64"), "{error}");
     for delta in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let search = from(0).delta(Some(delta));
-        assert!(refusal(&graph, &search).to_string().contains("--delta"), "{delta}");
+        assert!(refusal(&graph, &search).to_string().contains("`delta`"), "{delta}");
     }
     assert!(refusal(&graph, &from(3)).to_string().contains("3 vertices"));
     assert!(refusal(&Plain::new(0, true, None), &SsspConfig::default()).to_string().contains("0"));

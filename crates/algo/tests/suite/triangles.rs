@@ -266,7 +266,7 @@ fn a_directed_graph_without_in_edges_is_refused() {
     let plain = Plain::of_lists(vec![vec![1], vec![2], vec![0]], true);
     let graph = plain.clone().without_in_edges().stored();
     let refused = triangles::run(&graph, config(Strategy::Auto, 1), &TrianglesConfig::default());
-    assert!(refused.unwrap_err().to_string().contains("--in-edges"));
+    assert!(refused.unwrap_err().to_string().contains("`in_edges`"));
     assert!(lcc::estimate(&graph, &config(Strategy::Auto, 1)).is_err());
 }
 

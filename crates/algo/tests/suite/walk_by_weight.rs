@@ -366,7 +366,7 @@ fn graphs_by_whose_weights_no_walk_can_go_are_refused() {
     let walk = by_weight().walkers(2);
     let plain = stored_with(&lists, false, None, Codec::Raw, |_| unreachable!());
     let refused = walk::run(&plain, engine(Strategy::Auto, 1), &walk, None).unwrap_err();
-    assert!(refused.to_string().contains("--weighted needs a graph with weights"), "{refused}");
+    assert!(refused.to_string().contains("`weighted` needs a graph with weights"), "{refused}");
     for negative in [Weight::F32(-0.5), Weight::F64(-1e-300), Weight::I64(-1)] {
         let kind = match negative {
             Weight::F32(_) => WeightType::F32,

@@ -5,6 +5,7 @@ use cenote::run::Estimate;
 use clap::Subcommand;
 
 use crate::cancel::Guard;
+use crate::flags::with_budgets;
 use crate::output::{self, count, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
@@ -180,7 +181,7 @@ fn print(estimate: &Estimate) -> Result<()> {
         ("  delta runs", size(memory.run_bytes)),
         ("  program", size(estimate.program_bytes)),
         ("budget", format!("{} at least", size(estimate.memory_bytes_min))),
-        ("read", format!("{read}: {}", plan.because)),
+        ("read", format!("{read}: {}", with_budgets(&plan.because))),
         ("requests", format!("about {}", count(plan.read_requests))),
         ("device time", format!("{:.2} s", plan.device_seconds)),
     ];

@@ -31,6 +31,18 @@ const TIMELESS: &[&str] = &[
     "crates/replay/src/",
 ];
 
+/// Libraries: their messages name parameters, which the command and Python translate.
+const LIBRARIES: &[&str] = &[
+    "crates/algo/src/",
+    "crates/cenote/src/",
+    "crates/device/src/",
+    "crates/engine/src/",
+    "crates/import/src/",
+    "crates/pool/src/",
+    "crates/store/src/",
+    "crates/tier/src/",
+];
+
 fn size_faults(file: &str, text: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let lines = text.lines().count();
@@ -88,6 +100,20 @@ fn clock_faults(file: &str, text: &str) -> Vec<String> {
     numbered(text)
         .filter(|(_, line)| words(code(line)).any(|w| w == "Instant" || w == "SystemTime"))
         .map(|(number, _)| format!("{file}:{number}: time comes from the device's clock"))
+        .collect()
+}
+
+/// Flags of the command, but for those of whole command lines.
+fn flag_faults(file: &str, text: &str) -> Vec<String> {
+    let is_flag = |(at, _): (usize, &str), line: &str| {
+        let begins = line[..at].ends_with([' ', '"', '(', '`']);
+        begins && line[at + 2..].starts_with(|letter: char| letter.is_ascii_lowercase())
+    };
+    numbered(text)
+        .map(|(number, line)| (number, code(line)))
+        .filter(|(_, line)| !line.contains("`cenote "))
+        .filter(|(_, line)| line.match_indices("--").any(|found| is_flag(found, line)))
+        .map(|(number, _)| format!("{file}:{number}: a message that names a flag"))
         .collect()
 }
 
@@ -210,6 +236,17 @@ fn rooms_above_device_ask_its_clock() {
         .flat_map(|(file, text)| clock_faults(&file, &text))
         .collect();
     expect_none(&faults);
+}
+
+#[test]
+fn messages_of_libraries_name_parameters() {
+    let faults: Vec<String> = texts(&[".rs"])
+        .filter(|(file, _)| LIBRARIES.iter().any(|room| file.starts_with(room)))
+        .flat_map(|(file, text)| flag_faults(&file, &text))
+        .collect();
+    expect_none(&faults);
+    assert_eq!(flag_faults("a.rs", "let x = \"give --memory 5\"; // or --depth").len(), 1);
+    assert!(flag_faults("a.rs", "let x = \"`cenote run --out` -- or\";").is_empty());
 }
 
 #[test]
