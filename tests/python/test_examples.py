@@ -8,10 +8,10 @@ import networkx as nx
 from conftest import ROOT, Cenote, command_path
 
 
-def example(name, *args, crate="cenote-engine") -> str:
+def example(name, *args) -> str:
     """Standard output of an example: as `cargo test` built it beside the command, or built now."""
     built = command_path().parent / "examples" / name
-    cargo = ["cargo", "run", "--quiet", "--locked", "-p", crate, "--example", name, "--"]
+    cargo = ["cargo", "run", "--quiet", "--locked", "-p", "cenote", "--example", name, "--"]
     command = [built] if built.is_file() else cargo
     done = subprocess.run([*command, *map(str, args)], cwd=ROOT, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
@@ -29,7 +29,7 @@ def random_graph(folder):
 
 def test_hops_counts_what_networkx_counts(tmp_path):
     graph, vertices, path = random_graph(tmp_path)
-    text = example("hops", path, 0, 3)
+    text = example("hops", path, vertices[0], 3)
     found = [int(count) for count in re.findall(r"^hop \d: (\d+)", text, re.MULTILINE)]
     distances = list(nx.single_source_shortest_path_length(graph, vertices[0], cutoff=3).values())
     assert found == [distances.count(hop) for hop in range(4)]
@@ -43,7 +43,7 @@ def test_mixing_is_networkx_degree_assortativity(tmp_path):
 
 def test_five_best_are_those_of_networkx(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    lines = example("five_best", crate="cenote").splitlines()
+    lines = example("five_best").splitlines()
     edges = ((page, page * page // 7 % 1000) for page in range(100_000))
     ranks = nx.pagerank(nx.DiGraph(edge for edge in edges if edge[0] != edge[1]), tol=1e-12)
     best = sorted(ranks.values(), reverse=True)[:5]

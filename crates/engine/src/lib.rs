@@ -30,7 +30,59 @@
 //! 4. Call [`Engine::visit`] for the active lists of each step until no list is active. Call
 //!    [`Engine::check_cancel`] in long loops of your own.
 //!
-//! `examples/hops.rs` expands a frontier, `examples/mixing.rs` makes full passes.
+//! ```
+//! use std::sync::Arc;
+//!
+//! use cenote_engine::{
+//!     ActiveSet, Direction, Engine, EngineConfig, Graph, Kernel, List, Needs, Result,
+//! };
+//!
+//! /// Counts the entries of all lists.
+//! struct Count;
+//!
+//! impl Kernel for Count {
+//!     type Local = u64;
+//!
+//!     fn local(&self) -> u64 {
+//!         0
+//!     }
+//!
+//!     fn list(&self, entries: &mut u64, list: &List<'_>) {
+//!         *entries += list.targets.len() as u64;
+//!     }
+//! }
+//!
+//! fn entries(graph: Arc<Graph>) -> Result<u64> {
+//!     let needs = Needs { what: "count", state_bytes: 0, scratch_bytes: 0 };
+//!     let engine = Engine::new(graph, EngineConfig::with_memory(64 << 20), &needs)?;
+//!     let parts = engine.visit("entries", Direction::Out, ActiveSet::All, &Count)?;
+//!     Ok(parts.into_iter().sum())
+//! }
+//! # use cenote_device::backend::sim::{SimConfig, SimDevice};
+//! # use cenote_device::model::preset::Preset;
+//! # use cenote_store::{Counts, GraphSpec, GraphWriter, IdsSource};
+//! # let model = Preset::by_name("p4510").unwrap().model();
+//! # let device = Arc::new(SimDevice::new(SimConfig::new(model)));
+//! # let spec = GraphSpec {
+//! #     page_bytes: 4096,
+//! #     vertices: 3,
+//! #     directed: true,
+//! #     in_edges: false,
+//! #     duplicates_kept: false,
+//! #     self_loops_kept: false,
+//! #     salt: 7,
+//! # };
+//! # let mut writer = GraphWriter::create(device.clone(), spec).unwrap();
+//! # for list in [&[1, 2][..], &[2], &[]] {
+//! #     writer.push_list(list).unwrap();
+//! # }
+//! # let counts = Counts { edges: 3, duplicates: 0, self_loops: 0 };
+//! # writer.finish(IdsSource::Dense, counts).unwrap();
+//! # let graph = Arc::new(Graph::open(device).unwrap());
+//! assert_eq!(entries(graph).unwrap(), 3);
+//! ```
+//!
+//! The crate `cenote` has two examples: `hops` expands a frontier, `mixing` makes full passes.
 //!
 //! Sources: the CAVE paper, section 4.2 and Algorithm 1 (`vertex`, `block`); the dissertation's
 //! chapter 3 for the planning by asymmetry and concurrency (`auto`).

@@ -1,20 +1,11 @@
 //! Counts the vertices at each distance from a vertex: an algorithm that expands a frontier.
 //!
-//! `cargo run -p cenote-engine --example hops -- GRAPH VERTEX HOPS` (VERTEX: the rank of the
-//! vertex's id, from 0)
+//! `cargo run -p cenote --example hops -- GRAPH ID HOPS`
 
-use std::path::Path;
-use std::sync::Arc;
-
-use cenote_device::backend::file::{self, OpenOptions};
-use cenote_engine::{
-    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Kernel,
-    List, Needs, Result, VertexId,
+use cenote::engine::{
+    ActiveSet, Bitmap, EngineConfig, Frontier, FrontierPart, Kernel, List, Needs,
 };
-
-#[cfg(test)]
-#[path = "../tests/graph/mod.rs"]
-mod graph;
+use cenote::{Direction, Graph, Result, VertexId};
 
 /// Adds the unvisited neighbours of the frontier to the next frontier. It is called from many
 /// threads, so shared state is atomic: of all inserts of a vertex into a bitmap, one returns true.
@@ -41,13 +32,13 @@ impl Kernel for Expand<'_> {
 }
 
 /// Vertices that are 0, 1, ... `hops` hops away from `start`.
-fn within(graph: &Arc<Graph>, start: VertexId, hops: u32) -> Result<Vec<u64>> {
+fn within(graph: &Graph, start: VertexId, hops: u32) -> Result<Vec<u64>> {
     // Everything that grows with the graph is reported to the engine, which divides the budget.
-    let n = graph.vertices();
+    let n = graph.stored().vertices();
     let config = EngineConfig::with_memory(256 << 20);
     let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
     let needs = Needs { what: "hops", state_bytes: sets, scratch_bytes: 0 };
-    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    let engine = graph.engine(config, &needs)?;
 
     let met = Bitmap::new(n)?;
     let (mut frontier, mut next) = (Frontier::new(n)?, Frontier::new(n)?);
@@ -67,15 +58,11 @@ fn within(graph: &Arc<Graph>, start: VertexId, hops: u32) -> Result<Vec<u64>> {
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [path, start, hops] = arguments.as_slice() else {
-        return Err("three arguments are needed: GRAPH VERTEX HOPS".into());
+        return Err("three arguments are needed: GRAPH ID HOPS".into());
     };
-    let (start, hops): (VertexId, u32) = (start.parse()?, hops.parse()?);
-    let graph = Arc::new(Graph::open(file::open(Path::new(path), &OpenOptions::reading())?)?);
-    let n = graph.vertices();
-    if start as usize >= n {
-        return Err(format!("{path}: no vertex {start}: it has {n}").into());
-    }
-    for (hop, count) in within(&graph, start, hops)?.iter().enumerate() {
+    let graph = Graph::open(path)?;
+    let start = graph.vertex_of(start)?;
+    for (hop, count) in within(&graph, start, hops.parse()?)?.iter().enumerate() {
         println!("hop {hop}: {count} vertices more");
     }
     Ok(())
@@ -87,8 +74,13 @@ mod tests {
 
     #[test]
     fn a_circle_has_two_vertices_at_every_distance() {
-        let circle = graph::of((0..100).map(|v| vec![(v + 1) % 100, (v + 99) % 100]).collect());
-        assert_eq!(within(&circle, 7, 3).unwrap(), [1, 2, 2, 2]);
-        assert_eq!(within(&circle, 7, 51).unwrap()[49..], [2, 1, 0]);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("circle.cenote");
+        let circle = (0..100u64).map(|v| (v, (v + 1) % 100));
+        cenote::Import::new().edges(circle).run(&path).unwrap();
+        let graph = Graph::open(&path).unwrap();
+        let start = graph.vertex_of(7).unwrap();
+        assert_eq!(within(&graph, start, 3).unwrap(), [1, 2, 2, 2]);
+        assert_eq!(within(&graph, start, 51).unwrap()[49..], [2, 1, 0]);
     }
 }

@@ -1,19 +1,11 @@
 //! Degree assortativity: an algorithm of two passes, with a sum that does not depend on threads.
 //!
-//! `cargo run -p cenote-engine --example mixing -- GRAPH`
+//! `cargo run -p cenote --example mixing -- GRAPH`
 
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_device::backend::file::{self, OpenOptions};
-use cenote_engine::{
-    ActiveSet, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, Result,
-};
-
-#[cfg(test)]
-#[path = "../tests/graph/mod.rs"]
-mod graph;
+use cenote::engine::{ActiveSet, EngineConfig, HugeVec, Kernel, List, Needs};
+use cenote::{Direction, Graph, Result};
 
 /// Sums over all edges: of the degrees at their ends, of the products and of the squares. Integers,
 /// because floating-point sums would depend on the order of the lists.
@@ -52,14 +44,14 @@ impl Kernel for Mix<'_> {
 }
 
 /// The correlation of the degrees at the ends of an edge, over all edges.
-fn assortativity(graph: Arc<Graph>) -> Result<f64> {
-    let n = graph.vertices();
+fn assortativity(graph: &Graph) -> Result<f64> {
+    let n = graph.stored().vertices();
     let needs = Needs { what: "mixing", state_bytes: 4 * n as u64, scratch_bytes: 0 };
-    let engine = Engine::new(graph, EngineConfig::with_memory(256 << 20), &needs)?;
+    let engine = graph.engine(EngineConfig::with_memory(256 << 20), &needs)?;
 
     // On huge pages, which random access to a large array repays.
     let degrees: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
-    engine.graph().degrees(Direction::Out, &mut |first, some| {
+    graph.stored().degrees(Direction::Out, &mut |first, some| {
         for (cell, &degree) in degrees[first as usize..].iter().zip(some) {
             cell.store(u32::try_from(degree).unwrap_or(u32::MAX), Ordering::Relaxed);
         }
@@ -82,8 +74,7 @@ fn assortativity(graph: Arc<Graph>) -> Result<f64> {
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("one argument is needed: GRAPH")?;
-    let graph = Arc::new(Graph::open(file::open(Path::new(&path), &OpenOptions::reading())?)?);
-    println!("assortativity by degree: {:.6}", assortativity(graph)?);
+    println!("assortativity by degree: {:.6}", assortativity(&Graph::open(&path)?)?);
     Ok(())
 }
 
@@ -93,8 +84,10 @@ mod tests {
 
     #[test]
     fn in_a_star_high_degrees_meet_low_ones_only() {
-        let mut star = vec![vec![0]; 6000];
-        star[0] = (1..6000).collect();
-        assert!((assortativity(graph::of(star)).unwrap() + 1.0).abs() < 1e-9);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("star.cenote");
+        cenote::Import::new().edges((1..6000u64).map(|leaf| (0, leaf))).run(&path).unwrap();
+        let graph = Graph::open(&path).unwrap();
+        assert!((assortativity(&graph).unwrap() + 1.0).abs() < 1e-9);
     }
 }
