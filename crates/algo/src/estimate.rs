@@ -197,13 +197,7 @@ fn of_scatter(graph: &Graph, schedule: &Schedule) -> (f64, f64) {
         let Some(adjacency) = graph.adjacency(direction) else { continue };
         let first = adjacency.first_page();
         let runs: Vec<_> = graph.extents(first..first + adjacency.pages()).collect();
-        let of_direction = match runs.len() {
-            1 => (
-                schedule.requests_for_bytes(runs[0].pages * graph.page_bytes() as u64),
-                runs[0].pages,
-            ),
-            _ => schedule.requests_for_runs(&runs),
-        };
+        let of_direction = schedule.requests_for_runs(&runs);
         lists += adjacency.pages();
         requests += of_direction.0;
         read += of_direction.1;

@@ -95,18 +95,22 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 
 /// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
-    let plan = Engine::plan(graph, config, &needs(graph, config))?;
+    let needs = needs(graph, config);
+    let plan = Engine::plan(graph, config, &needs)?;
     let pass = pages(graph, Direction::Out);
+    // Where half of the edges do not fit, a second pass may be needed.
+    let is_small = plan.1.scratch_bytes < needs.scratch_bytes / 2;
     // Passes after the first, on social and generated graphs, and the effect of the cache.
     let (more, because) = match (config.strategy, graph.is_directed()) {
+        (Strategy::Auto, false) if is_small => {
+            (0.0, "one pass over the pages, or two: half of the residual graph may not fit")
+        }
         (Strategy::Auto, false) => (0.0, "one pass over the pages; the residual graph is kept"),
         (Strategy::Auto, true) => (0.9, "a pass over the pages, and nearly all of a second"),
         (_, false) => (1.1, "about two passes over the pages, less what is cached"),
         (_, true) => (4.1, "about five passes over the pages, less what is cached"),
     };
     let missing = 1.0 - kept(graph, &plan.1, pass);
-    // Where half of the edges do not fit, a second pass may be needed.
-    let is_small = plan.1.scratch_bytes < needs(graph, config).scratch_bytes / 2;
     let again = if is_small { missing } else { 0.0 };
     let (at_least, likely) = (1.0 + more * missing, 1.0 + (more + again / 2.0) * missing);
     let passes = [at_least, likely, likely + again / 2.0].map(|passes| passes * pass as f64);

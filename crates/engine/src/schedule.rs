@@ -255,6 +255,9 @@ impl Schedule {
     /// Requests for all of these pages, and the pages that they read: more where it is faster to
     /// read those between. `runs` are the places of consecutive pages.
     pub fn requests_for_runs(&self, runs: &[PageRun]) -> (u64, u64) {
+        if let [run] = runs {
+            return (self.requests_for_bytes(run.pages * self.page_bytes as u64), run.pages);
+        }
         let (planner, mut requests, mut read) = (self.planner(), 0, 0);
         // A request covers an ascending run.
         for ascending in runs.chunk_by(|a, b| a.physical < b.physical) {
