@@ -27,7 +27,7 @@ EXTENSION := python/cenote/_cenote.abi3.so
 help:
 	@echo 'make demo   import a real graph and a larger made one, run BFS, WCC and PageRank'
 	@echo 'make test   every test but those of soak: Rust, then Python against SciPy, NetworkX and igraph'
-	@echo 'make soak   the tests that take long, and the fuzzers with other seeds'
+	@echo 'make soak   the tests that take long, models of the pool, and the fuzzers with other seeds'
 	@echo 'make ray-soak  shards on Ray, longer: more kinds of graphs, more killed processes'
 	@echo 'make crash  a million power cuts and faults while graphs are updated (takes an hour)'
 	@echo 'make kills  updates, merges and compactions that are killed, 500 times (takes five minutes)'
@@ -65,18 +65,16 @@ test: test-build
 	cargo test --workspace --locked & tests=$$!; status=0; sleep 2; \
 	  $(SUBMAKE) --no-print-directory test-beside > $(TARGET)/ray.log 2>&1 || status=1; \
 	  wait $$tests || status=1; cat $(TARGET)/ray.log; exit $$status
-	cargo test --workspace --locked --features cenote-pool/model --test model
 # One after the other: each has a conftest.py of its own. A worker without tests takes another's.
 	status=0; for tests in tests/python python/tests python/nx-cenote/tests; do \
 	    CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
-	    $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' -n 3 --dist worksteal \
+	    $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' -n 4 --dist worksteal \
 	      $$tests || status=1; \
 	  done; exit $$status
 
 # The tests on Ray share one process, since it takes seconds to start, and often wait for it.
 .PHONY: test-beside
 test-beside: python
-	cargo test --workspace --locked --features cenote-pool/model --test model --no-run
 	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' \
 	    python/ray-tests
 
@@ -94,6 +92,7 @@ soak: python venv
 	cargo build --workspace --locked --example fuzz --bin cenote
 	$(TARGET)/debug/examples/fuzz all $(SOAK_SEED) $(SOAK_TIMES)
 	cargo test --workspace --locked --tests -- --ignored longer
+	cargo test --workspace --locked --features cenote-pool/model --test model
 	set -e; for tests in tests/python python/nx-cenote/tests; do \
 	  CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
 	    $(VENV)/bin/python -m pytest -p no:cacheprovider -m long -n 3 --dist worksteal $$tests; \

@@ -141,15 +141,14 @@ pub(crate) fn for_each_chunk_mut<T: Send>(
     chunk: usize,
     work: impl Fn(usize, &mut [T]) + Sync,
 ) {
-    let work: &(dyn Fn(usize, &mut [T]) + Sync) = &work;
-    if values.len() <= chunk {
-        if !values.is_empty() {
-            work(0, values);
-        }
-        return;
-    }
-    let chunks = values.par_chunks_mut(chunk).enumerate();
-    chunks.for_each(|(at, values)| work(at * chunk, values));
+    let count = values.len().div_ceil(chunk);
+    let chunks = Mutex::new(values.chunks_mut(chunk).enumerate());
+    blocks_of(1, count, &|_| {
+        // The lock ends before the work begins.
+        let next = chunks.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let (at, values) = next.expect("there are as many chunks as calls");
+        work(at * chunk, values);
+    });
 }
 
 #[cfg(test)]

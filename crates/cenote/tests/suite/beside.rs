@@ -71,7 +71,7 @@ fn check_small_batches(batches: usize) {
 
 #[test]
 fn small_batches_go_on_while_runs_are_merged_and_nothing_is_lost() {
-    check_small_batches(45);
+    check_small_batches(25);
 }
 
 #[test]

@@ -7,9 +7,10 @@ use cenote_algo::sssp::{self, Distances, Sssp, SsspConfig};
 use cenote_engine::{Direction, EngineConfig, Graph, Order};
 use cenote_store::{Codec, HubNeighboursChoice, WeightType};
 
-use super::{Orders, PLENTY, assert_close, budgets, config, folder, graphs, is_empty, updated};
+use super::{
+    Orders, PLENTY, assert_close, budgets, config, folder, graphs, graphs_with, is_empty, updated,
+};
 use crate::orders;
-use crate::plain::Plain;
 
 fn check_bfs(
     case: &str,
@@ -67,15 +68,9 @@ fn check_bfs_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
     assert!(is_empty(folder.path()));
 }
 
-/// The graphs; only in `make soak` with the longest path, of which each step leads to another band
-/// and so takes several transfers.
-fn searched(longest: bool) -> impl Iterator<Item = &'static Plain> {
-    graphs().iter().filter(move |graph| longest || !graph.name.starts_with("long"))
-}
-
 #[test]
 fn levels_in_bands_are_those_in_memory() {
-    for graph in searched(false) {
+    for graph in graphs_with(false) {
         check_bfs_budgets(graph.name, &graph.stored(), &[2]);
     }
 }
@@ -83,7 +78,7 @@ fn levels_in_bands_are_those_in_memory() {
 #[test]
 #[ignore = "long: make soak"]
 fn longer_levels_in_bands_are_those_in_memory() {
-    for graph in searched(true) {
+    for graph in graphs_with(true) {
         check_bfs_budgets(graph.name, &graph.stored(), &[1, 3]);
     }
 }
@@ -177,7 +172,7 @@ fn check_sssp_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
 }
 
 fn check_distances(longest: bool, kinds: impl Fn(usize) -> &'static [Option<WeightType>]) {
-    for (at, graph) in searched(longest).enumerate() {
+    for (at, graph) in graphs_with(longest).enumerate() {
         for &kind in kinds(at) {
             let stored = orders::stored(graph, Order::Natural, Codec::Raw, kind);
             check_sssp_budgets(&format!("{}, {kind:?}", graph.name), &stored, &[2]);
