@@ -18,10 +18,16 @@ export PYTHONPYCACHEPREFIX := $(abspath $(TARGET))/pycache
 # Two more than there are cores: tests that wait for the drive leave theirs to others.
 export RUST_TEST_THREADS ?= $(shell echo $$(($$(nproc) + 2)))
 export CENOTE := $(abspath $(TARGET)/release/cenote)
+# All tests of Rust but those of documentation, which `cargo test --doc` builds by itself. Examples
+# are built where a test runs them.
+RUST_TESTS := --workspace --locked --lib --bins --tests
 # What `cargo test` builds: assertions and overflow checks are on, so the Python tests use it too.
 CHECKED := $(abspath $(TARGET)/debug/cenote)
 # The native part of the Python package, of the same build, where Python finds it beside its files.
 EXTENSION := python/cenote/_cenote.abi3.so
+
+PYTEST = CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
+  $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' --dist worksteal
 
 .PHONY: help
 help:
@@ -55,21 +61,27 @@ demo: build
 test-build: toolchain
 	set -e; mkdir -p $(TARGET); \
 	  $(SUBMAKE) --no-print-directory venv browser > $(TARGET)/venv.log 2>&1 & venv=$$!; \
-	  cargo test --workspace --locked --no-run; \
+	  cargo test $(RUST_TESTS) --no-run; \
 	  wait $$venv && cat $(TARGET)/venv.log || { cat $(TARGET)/venv.log; exit 1; }
 
 # While the tests of Rust run, what else is needed is built, and shards on Ray are tested. The tests
 # get two seconds to start, since cargo does not start them while it builds something else.
 .PHONY: test
 test: test-build
-	cargo test --workspace --locked & tests=$$!; status=0; sleep 2; \
+	{ cargo test $(RUST_TESTS) --no-fail-fast && cargo test --workspace --locked --doc; } & tests=$$!; \
+	  status=0; sleep 2; \
 	  $(SUBMAKE) --no-print-directory test-beside > $(TARGET)/ray.log 2>&1 || status=1; \
 	  wait $$tests || status=1; cat $(TARGET)/ray.log; exit $$status
-# One after the other: each has a conftest.py of its own. A worker without tests takes another's.
-	status=0; for tests in tests/python python/tests python/nx-cenote/tests; do \
-	    CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
-	    $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' -n 4 --dist worksteal \
-	      $$tests || status=1; \
+# The command and the packages side by side. A worker without tests takes another's.
+	$(SUBMAKE) --no-print-directory test-packages > $(TARGET)/packages.log 2>&1 & packages=$$!; \
+	  status=0; $(PYTEST) -n 3 tests/python || status=1; \
+	  wait $$packages || status=1; cat $(TARGET)/packages.log; exit $$status
+
+# One after the other: each has a conftest.py of its own.
+.PHONY: test-packages
+test-packages:
+	status=0; for tests in python/tests python/nx-cenote/tests; do \
+	    $(PYTEST) -n 2 $$tests || status=1; \
 	  done; exit $$status
 
 # The tests on Ray share one process, since it takes seconds to start, and often wait for it.

@@ -42,12 +42,16 @@ class Progress:
         done: bytes, or pages, done of the phase.
         total: all of them, as far as known.
         seconds: since the start of the call.
+        per_second: what is done of the phase, per second of it.
+        seconds_left: until the end of the phase at that rate, if it is known.
     """
 
     phase: str
     done: int
     total: int | None
     seconds: float
+    per_second: float
+    seconds_left: float | None
 
 
 OnProgress: TypeAlias = "bool | Callable[[Progress], object]"
@@ -111,12 +115,25 @@ def listener(progress: OnProgress) -> Listener | None:
     """What the native part calls with phase, done, total and seconds."""
     if progress is False:
         return None
-    report = Line() if progress is True else progress
+    return Reports(Line() if progress is True else progress)
 
-    def call(phase: str, done: int, total: int | None, seconds: float) -> None:
-        report(Progress(phase, done, total, seconds))
 
-    return call
+class Reports:
+    """Passes reports on, with the rate of each phase."""
+
+    def __init__(self, report: Callable[[Progress], object]) -> None:
+        self._report = report
+        self._phase: str | None = None
+        # The phase began after the report before its first one.
+        self._began = self._last = 0.0
+
+    def __call__(self, phase: str, done: int, total: int | None, seconds: float) -> None:
+        if phase != self._phase:
+            self._phase, self._began = phase, self._last
+        self._last = seconds
+        rate = done / max(seconds - self._began, 1e-3)
+        left = max(total - done, 0) / rate if total is not None and done > 0 else None
+        self._report(Progress(phase, done, total, seconds, rate, left))
 
 
 class Line:
@@ -134,7 +151,10 @@ class Line:
         self._last = now
         share = f" {min(progress.done / progress.total, 1):.0%}" if progress.total else ""
         end = "\r" if sys.stderr.isatty() else "\n"
-        text = f"cenote: {progress.phase}{share}, {progress.done:,}, {progress.seconds:.1f} s"
+        rate = f"{progress.done:,} ({progress.per_second:,.0f}/s)"
+        left = progress.seconds_left
+        time_of = f"{progress.seconds:.1f} s" if left is None else f"{left:.0f} s left"
+        text = f"cenote: {progress.phase}{share}, {rate}, {time_of}"
         print(f"{text:<78}", end=end, file=sys.stderr, flush=True)
 
 

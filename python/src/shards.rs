@@ -52,7 +52,10 @@ pub fn shard(
 
 /// Verifies a sharded graph. Returns the pages, the first faults and how many there are.
 pub fn check(path: &Path, call: &Call) -> Result<(u64, Vec<String>, u64), Failure> {
-    let mut advance = |done, total| call.report("checking files", done, Some(total));
+    let mut advance = |done, total| {
+        call.report("checking files", done, Some(total));
+        !call.is_cancelled()
+    };
     let report = shards::check(path, &mut advance)?;
     let faults = report.faults.iter().map(ToString::to_string).collect();
     Ok((report.pages, faults, report.faults_total))

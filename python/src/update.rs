@@ -297,7 +297,10 @@ pub fn check(
         if path.is_dir() && at.is_none() {
             return shards::check(&path, &call);
         }
-        let mut advance = |done, total| call.report("checking pages", done, Some(total));
+        let mut advance = |done, total| {
+            call.report("checking pages", done, Some(total));
+            !call.is_cancelled()
+        };
         let report = match &at {
             Some(name) => Graph::check_at(&path, name, &mut advance)?,
             None => Graph::check(&path, &mut advance)?,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import cenote
+from cenote._options import Reports
 
 PACKAGE = Path(cenote.__file__).resolve().parents[1]
 
@@ -127,6 +128,9 @@ def test_progress_is_reported_and_may_end_a_call(directed):
     cenote.import_graph(((v, v + 1) for v in range(200_000)), "g.cenote", progress=heard.append)
     assert heard and all(isinstance(progress, cenote.Progress) for progress in heard)
     assert {"reading", "writing"} & {progress.phase for progress in heard}
+    for progress in heard:
+        assert (progress.per_second > 0) == (progress.done > 0)
+        assert (progress.seconds_left is None) == (progress.total is None or progress.done == 0)
 
     def stop(progress):
         raise RuntimeError(f"enough after {progress.seconds:.1f} s")
@@ -139,6 +143,15 @@ def test_progress_can_be_a_line(directed, capsys):
     cenote.import_graph(((v, v + 1) for v in range(100_000)), "g.cenote", progress=True)
     lines = capsys.readouterr().err.splitlines()
     assert lines and all(line.startswith("cenote: ") for line in lines)
+
+
+def test_progress_tells_the_rate_of_each_phase():
+    heard = []
+    report = Reports(heard.append)
+    report("reading", 100, None, 2.0)
+    report("writing", 30, 90, 5.0)
+    report("writing", 90, 90, 8.0)
+    assert [(p.per_second, p.seconds_left) for p in heard] == [(50, None), (10, 6), (15, 0)]
 
 
 def test_threads_run_on_one_graph_side_by_side(packages):

@@ -210,6 +210,19 @@ def test_an_interrupted_subgraph_leaves_no_file(ring, phase):
     assert os.listdir() == before
 
 
+@pytest.mark.parametrize("shards", [None, 2])
+def test_an_interrupted_check_ends(ring, shards):
+    path, _ = ring
+    if shards:
+        cenote.shard(path, "parts", shards=shards)
+        path = Path("parts")
+    heard = Interrupting("checking")
+    with pytest.raises(KeyboardInterrupt):
+        cenote.check(path, progress=heard)
+    assert time.monotonic() - heard.at < 1
+    assert cenote.check(path)
+
+
 def test_an_interrupted_compaction_leaves_the_graph(ring):
     path, _ = ring
     with cenote.update(path) as update:

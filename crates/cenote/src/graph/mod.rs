@@ -105,13 +105,14 @@ impl Graph {
     }
 
     /// Verifies every byte of a graph, even of one that cannot be opened; only reads. `progress` is
-    /// called with the pages done and the total pages.
+    /// called with the pages done and the total pages, and returns whether to go on.
     ///
     /// # Errors
-    /// The file could not be read. Faults of the graph are in the report.
+    /// The file could not be read; [`Error::Cancelled`] where `progress` ends it. Faults of the
+    /// graph are in the report.
     pub fn check(
         path: impl AsRef<Path>,
-        progress: &mut dyn FnMut(u64, u64),
+        progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<CheckReport> {
         Self::check_with(path.as_ref(), &mut |device| check_device(device, progress))
     }
@@ -123,7 +124,7 @@ impl Graph {
     pub fn check_at(
         path: impl AsRef<Path>,
         name: &str,
-        progress: &mut dyn FnMut(u64, u64),
+        progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<CheckReport> {
         Self::check_with(path.as_ref(), &mut |device| check_snapshot(device, name, progress))
     }

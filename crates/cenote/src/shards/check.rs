@@ -60,13 +60,35 @@ impl ShardsReport {
     }
 }
 
+/// What the caller wants to know of a check.
+struct Watched<'a> {
+    /// Files that were checked, and all of them.
+    done: u64,
+    total: u64,
+    progress: &'a mut dyn FnMut(u64, u64) -> bool,
+}
+
+impl Watched<'_> {
+    fn goes_on(&mut self) -> bool {
+        (self.progress)(self.done, self.total)
+    }
+
+    fn check(&mut self) -> Result<()> {
+        if self.goes_on() { Ok(()) } else { Err(Error::Cancelled) }
+    }
+}
+
 /// Verifies the folder of a sharded graph; only reads. `progress` is called with the files done and
-/// all of them.
+/// all of them, and returns whether to go on.
 ///
 /// # Errors
 /// [`Error::InvalidInput`] if it is no sharded graph; [`Error::Unsupported`] for another version; a
-/// file cannot be read. What is damaged is in the report.
-pub fn check(folder: impl AsRef<Path>, progress: &mut dyn FnMut(u64, u64)) -> Result<ShardsReport> {
+/// file cannot be read; [`Error::Cancelled`] where `progress` ends it. What is damaged is in the
+/// report.
+pub fn check(
+    folder: impl AsRef<Path>,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<ShardsReport> {
     let folder = folder.as_ref();
     let mut report = ShardsReport::default();
     let manifest = match Manifest::read(folder) {
@@ -80,13 +102,14 @@ pub fn check(folder: impl AsRef<Path>, progress: &mut dyn FnMut(u64, u64)) -> Re
     let cuts: Vec<Range<u64>> =
         manifest.shards.iter().map(|shard| shard.first_vertex..shard.end()).collect();
     let total = 2 * manifest.shards.len() as u64;
+    let mut watched = Watched { done: 0, total, progress };
     for (index, shard) in manifest.shards.iter().enumerate() {
-        progress(2 * index as u64, total);
-        check_graph(folder, &manifest, (index, shard), &cuts, &mut report)?;
-        progress(2 * index as u64 + 1, total);
-        check_ids(folder, shard, &mut report)?;
+        check_graph(folder, &manifest, (index, shard), &cuts, &mut report, &mut watched)?;
+        watched.done += 1;
+        check_ids(folder, shard, &mut report, &mut watched)?;
+        watched.done += 1;
     }
-    progress(total, total);
+    watched.check()?;
     let entries = manifest.shards.iter().map(|shard| shard.out_entries).sum::<u64>();
     if manifest.directed && entries != manifest.edges {
         report.add(MANIFEST, format_args!("{entries} entries for {} edges", manifest.edges));
@@ -100,12 +123,13 @@ fn is_described(
     name: &str,
     (bytes, crc32): (u64, &str),
     report: &mut ShardsReport,
+    watched: &mut Watched<'_>,
 ) -> Result<bool> {
     if !path.is_file() {
         report.add(name, "it is missing");
         return Ok(false);
     }
-    let (found_bytes, found_crc32) = checksum_of(path)?;
+    let (found_bytes, found_crc32) = checksum_of(path, &mut || watched.check())?;
     if found_bytes != bytes {
         report.add(name, format_args!("it has {found_bytes} bytes, not {bytes}"));
     } else if found_crc32 != crc32 {
@@ -120,12 +144,13 @@ fn check_graph(
     (index, shard): (usize, &ShardEntry),
     cuts: &[Range<u64>],
     report: &mut ShardsReport,
+    watched: &mut Watched<'_>,
 ) -> Result<()> {
     let (path, name) = (folder.join(&shard.file), shard.file.as_str());
-    if !is_described(&path, name, (shard.bytes, &shard.crc32), report)? {
+    if !is_described(&path, name, (shard.bytes, &shard.crc32), report, watched)? {
         return Ok(());
     }
-    let found = Graph::check(&path, &mut |_, _| {})?;
+    let found = Graph::check(&path, &mut |_, _| watched.goes_on())?;
     report.pages += found.pages;
     report.faults_total += found.faults_total;
     for fault in &found.faults {
@@ -162,10 +187,16 @@ fn check_graph(
     Ok(())
 }
 
-fn check_ids(folder: &Path, shard: &ShardEntry, report: &mut ShardsReport) -> Result<()> {
+fn check_ids(
+    folder: &Path,
+    shard: &ShardEntry,
+    report: &mut ShardsReport,
+    watched: &mut Watched<'_>,
+) -> Result<()> {
     let (path, name) = (folder.join(&shard.ids_file), shard.ids_file.as_str());
     let faults = report.faults_total;
-    let is_there = is_described(&path, name, (shard.ids_bytes, &shard.ids_crc32), report)?;
+    let described = (shard.ids_bytes, shard.ids_crc32.as_str());
+    let is_there = is_described(&path, name, described, report, watched)?;
     if !is_there || report.faults_total > faults {
         return Ok(());
     }

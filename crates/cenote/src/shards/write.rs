@@ -297,8 +297,9 @@ impl<'g> Sharding<'g> {
         let mut sink = PartialFile::create(&ids_path)?;
         ids::write(self.graph, numbers, shard.range.clone(), &mut sink)?;
         sink.finish()?;
-        let (bytes, crc32) = checksum_of(&path)?;
-        let (ids_bytes, ids_crc32) = checksum_of(&ids_path)?;
+        let mut watch = || self.watch.check();
+        let (bytes, crc32) = checksum_of(&path, &mut watch)?;
+        let (ids_bytes, ids_crc32) = checksum_of(&ids_path, &mut watch)?;
         let entry = ShardEntry {
             file,
             first_vertex: shard.range.start,
@@ -387,13 +388,17 @@ pub(super) fn boundary(graph: &Graph, index: usize, cuts: &[Range<u64>]) -> Resu
     Ok(counts)
 }
 
-/// Bytes and CRC-32 of a file.
-pub(super) fn checksum_of(path: &Path) -> Result<(u64, String)> {
+/// Bytes and CRC-32 of a file. An error of `watch`, which is called now and then, ends it.
+pub(super) fn checksum_of(
+    path: &Path,
+    watch: &mut dyn FnMut() -> Result<()>,
+) -> Result<(u64, String)> {
     let cannot = || Error::io(format!("cannot read {}", path.display()));
     let mut file = File::open(path).map_err(cannot())?;
     let mut digest = Digest::new(CrcAlgorithm::Crc32IsoHdlc);
     let (mut buffer, mut bytes) = (vec![0; 1 << 20], 0);
     loop {
+        watch()?;
         let count = file.read(&mut buffer).map_err(cannot())?;
         if count == 0 {
             return Ok((bytes, format!("{:08x}", digest.finalize())));

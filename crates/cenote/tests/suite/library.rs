@@ -403,7 +403,9 @@ fn a_graph_describes_and_checks_and_exports_itself() {
     let graph = Graph::open(&path).unwrap();
     let info = graph.info().unwrap();
     assert_eq!((info.vertices, info.edges, info.degree_max_vertex), (9, 7, Some(id("hub"))));
-    assert!(Graph::check(&path, &mut |_, _| {}).unwrap().is_whole());
+    assert!(Graph::check(&path, &mut |_, _| true).unwrap().is_whole());
+    let ended = Graph::check(&path, &mut |done, _| done == 0);
+    assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
     let out = folder.path().join("out.txt");
     let done = graph.export().write(&out, &mut |_, _| {}).unwrap();
     assert_eq!((done.edges, done.isolated), (7, 0));

@@ -86,7 +86,7 @@ fn shards_have_the_lists_of_the_graph_in_any_kind_and_order() {
             for &shards in counts {
                 let out = folder.path().join(format!("{kind}-{at}-{shards}"));
                 Sharding::new(&graph, shards).memory("64MiB").threads(2).write(&out).unwrap();
-                let report = check(&out, &mut |_, _| {}).unwrap();
+                let report = check(&out, &mut |_, _| true).unwrap();
                 assert!(report.is_whole(), "{kind} {shards}: {:?}", report.faults);
                 let mut directions = vec![Direction::Out];
                 directions.extend((kind == "in_edges").then_some(Direction::In));
@@ -119,7 +119,11 @@ fn a_failure_and_a_cancellation_leave_nothing_behind() {
     sharding().memory("64MiB").write(&out).unwrap();
     let error = sharding().memory("64MiB").write(&out).unwrap_err();
     assert!(matches!(error, Error::InvalidInput(_)), "{error}");
-    assert!(check(&out, &mut |_, _| {}).unwrap().is_whole());
+    assert!(check(&out, &mut |_, _| true).unwrap().is_whole());
+    for go_on in [0, 1, 2, 5] {
+        let ended = check(&out, &mut |done, _| done < go_on);
+        assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+    }
 }
 
 #[test]
@@ -128,7 +132,7 @@ fn a_check_finds_damage_and_files_that_belong_elsewhere() {
     let (path, out) = (folder.path().join("g.cenote"), folder.path().join("out"));
     Import::new().edges((0u64..9999).map(|v| (v, v + 1))).memory("64MiB").run(&path).unwrap();
     Sharding::new(&Graph::open(&path).unwrap(), 3).memory("64MiB").write(&out).unwrap();
-    let faults = || check(&out, &mut |_, _| {}).unwrap().faults;
+    let faults = || check(&out, &mut |_, _| true).unwrap().faults;
     let file = |name: &str| out.join(name);
     let (first, second) = (file("shard-00000.cenote"), file("shard-00001.cenote"));
     for name in ["shard-00001.cenote", "shard-00002.ids.parquet", MANIFEST] {

@@ -55,7 +55,10 @@ pub fn run(args: &Args) -> Result<Outcome> {
     }
     let name = path.display().to_string();
     let bar = Progress::new("check", None, Unit::Items);
-    let progress = &mut |done, total| bar.set(done, total);
+    let progress = &mut |done, total| {
+        bar.set(done, total);
+        true
+    };
     let report = match &args.at.at {
         Some(snapshot) => Graph::check_at(path, snapshot, progress)?,
         None => Graph::check(path, progress)?,
@@ -88,7 +91,10 @@ fn run_on_shards(args: &Args) -> Result<Outcome> {
         bail!("{name}: --at: a sharded graph has no snapshots");
     }
     let bar = Progress::new("check", None, Unit::Items);
-    let report = shards::check(path, &mut |done, total| bar.set(done, total))?;
+    let report = shards::check(path, &mut |done, total| {
+        bar.set(done, total);
+        true
+    })?;
     drop(bar);
     let messages: Vec<String> = report.faults.iter().map(ToString::to_string).collect();
     if args.report.json {

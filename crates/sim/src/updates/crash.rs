@@ -304,7 +304,7 @@ impl History {
         let failed = |error: StoreError| format!("the next writer: {error}");
         let store = Store::open(Arc::clone(found)).map_err(failed)?;
         let graph = newest(&store).map_err(failed)?;
-        let report = check(&graph, &mut |_, _| {}).map_err(failed)?;
+        let report = check(&graph, &mut |_, _| true).map_err(failed)?;
         demand(report.is_whole(), || format!("check finds {:?}", report.faults))?;
         Ok(Arc::new(graph))
     }
@@ -332,7 +332,7 @@ impl History {
             Ok(graph) => graph,
             Err(error) => return clean(&error).map(drop),
         };
-        let report = check(&graph, &mut |_, _| {}).map_err(|error| error.to_string())?;
+        let report = check(&graph, &mut |_, _| true).map_err(|error| error.to_string())?;
         let mut faults = Vec::new();
         for (at, state) in self.states.iter().enumerate() {
             match self.difference(&graph, state) {

@@ -212,7 +212,7 @@ pub fn cut_among_threads(random: &mut Random) -> Outcome {
     let graph = Graph::open(Arc::clone(&found)).map_err(|e| format!("it does not open: {e}"))?;
     compare(&graph, &threads)?;
     let merged = next_writer(found).map_err(|error| format!("the next writer: {error}"))?;
-    let report = check(&merged, &mut |_, _| {}).map_err(|error| error.to_string())?;
+    let report = check(&merged, &mut |_, _| true).map_err(|error| error.to_string())?;
     demand(report.is_whole(), || format!("check finds {:?}", report.faults))?;
     compare(&merged, &threads)
 }

@@ -93,7 +93,7 @@ fn check_direction(
                 pass.skip_page(check, page)?;
             }
         }
-        check.advance();
+        check.advance()?;
     }
     pass.finish(check)
 }
@@ -398,8 +398,7 @@ fn check_weights(
     check.check_header(number, section, &PageHeader::read(bytes))?;
     let end = HEADER_BYTES + weights.as_bytes().len();
     check.check_zero(number, section, &bytes[end..])?;
-    check.advance();
-    Ok(())
+    check.advance()
 }
 
 impl PageWeights<'_> {

@@ -80,11 +80,12 @@ impl CheckReport {
     }
 }
 
-/// Progress callback: pages checked, pages in all.
-pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+/// Called with the pages that were checked and all of them; returns whether to go on.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
 /// Verifies an open graph, as of the newest commit, and that its lists can be read with the changes
-/// of its log. Faults of the file are in the report; an error means that the device failed.
+/// of its log. Faults of the file are in the report; an error means that the device failed, or that
+/// `progress` ended it.
 pub fn check(graph: &Graph, progress: Progress<'_>) -> Result<CheckReport> {
     let committed;
     let is_logged = graph.has_logged();
@@ -161,7 +162,7 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn run(&mut self) -> Result<()> {
-        (self.progress)(self.done, self.report.pages);
+        self.report_progress()?;
         slots::check_slots(self)?;
         let out = adjacency::check_out(self)?;
         if self.graph.superblock().in_edges {
@@ -185,8 +186,8 @@ impl Check<'_> {
         // Opening the graph has checked the vertices.
         self.check_section(SectionKind::DeletedVertices)?;
         values::check_values(self)?;
-        (self.progress)(self.report.pages, self.report.pages);
-        Ok(())
+        self.done = self.report.pages;
+        self.report_progress()
     }
 
     /// Reads all lists with the changes of the log.
@@ -202,6 +203,9 @@ impl Check<'_> {
             };
             let adjacency = graph.adjacency(direction).expect("the graph has this direction");
             let scanned = graph.scan(direction, &mut |number, page| {
+                if number.is_multiple_of(PROGRESS_PAGES) {
+                    self.report_progress()?;
+                }
                 stored += page.entries().len() as u64;
                 column
                     .map_or(Ok(()), |column| adjacency.weight_runs(number, column, &page).map(drop))
@@ -217,10 +221,15 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn advance(&mut self) {
+    fn advance(&mut self) -> Result<()> {
         self.done += 1;
-        if self.done.is_multiple_of(PROGRESS_PAGES) {
-            (self.progress)(self.done, self.report.pages);
+        if self.done.is_multiple_of(PROGRESS_PAGES) { self.report_progress() } else { Ok(()) }
+    }
+
+    fn report_progress(&mut self) -> Result<()> {
+        match (self.progress)(self.done, self.report.pages) {
+            true => Ok(()),
+            false => Err(StoreError::Cancelled { file: self.graph.file().to_string() }),
         }
     }
 
@@ -286,7 +295,7 @@ impl Check<'_> {
                 }
                 Err(error) => self.note(error)?,
             }
-            self.advance();
+            self.advance()?;
         }
         Ok(())
     }
@@ -320,7 +329,7 @@ fn check_pages(check: &mut Check<'_>, section: Section, inside: PageCheck<'_>) -
                 in_order = false;
             }
         }
-        check.advance();
+        check.advance()?;
     }
     Ok(in_order)
 }

@@ -51,9 +51,10 @@ fn check_one(graph: &Graph, state: &SnapshotState, progress: Progress<'_>) -> Re
     Ok(check.report)
 }
 
-/// Adds a fault of the file to the report and passes an error of the device on.
+/// Adds a fault of the file to the report and passes on an error of the device and the caller's
+/// end.
 fn note(report: &mut CheckReport, error: StoreError) -> Result<()> {
-    if let StoreError::Device(_) = error {
+    if let StoreError::Device(_) | StoreError::Cancelled { .. } = error {
         return Err(error);
     }
     report.faults_total += 1;

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use super::spans::Span;
 use crate::VertexId;
 use crate::error::{PageFault, Result, other};
 use crate::runs::page::{RawEdit, RawSpan};
@@ -75,16 +76,6 @@ impl From<PageEdit> for RawEdit {
 pub(super) fn are_added(edits: &[PageEdit]) -> bool {
     // Without an early end it is vectorised.
     edits.iter().fold(true, |all, edit| all & edit.is_added())
-}
-
-/// How a list of several pages changes, as one of its pages must know.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
-    pub page: u64,
-    pub owner: VertexId,
-    /// Change of the length of the list in the pages before, and of its whole length.
-    pub before: i64,
-    pub whole: i64,
 }
 
 /// The delta runs of one direction, from one of them on.

@@ -6,13 +6,14 @@
 //! - `gather`: the changes of a page from all runs and the log
 //! - `merged`: the lists of a page with its changes
 //! - `list`: a list with its changes
-//! - `lengths`: how much longer lists have become
+//! - `lengths`: how much longer lists have become; `spans`: those that have several pages
 //! - `weights`: where the weights of a page with its changes are
 
 pub(crate) mod gather;
 mod lengths;
 mod list;
 pub(crate) mod merged;
+mod spans;
 mod weights;
 
 use std::ops::{Range, RangeInclusive};
@@ -24,12 +25,13 @@ use crate::log::{EdgeOp, Pending};
 use crate::page::{List, Page, PageEnds};
 use crate::runs::page::{RawEdit, RawSpan, RunGroup};
 use crate::{Direction, VertexId};
+pub(crate) use gather::DeltaRoom;
 pub use gather::EntryOrder;
-pub(crate) use gather::Span;
-use gather::{DeltaRoom, PageEdit, RunsFrom, are_added};
+use gather::{PageEdit, RunsFrom, are_added};
 pub(crate) use lengths::Lengths;
 use list::put_together;
 use merged::Merged;
+pub(crate) use spans::{Span, spans_of};
 use weights::LoggedWeights;
 pub use weights::{WeightPlace, WeightRun};
 
@@ -159,61 +161,37 @@ impl ListDelta {
         let weights = pending
             .weight_type()
             .map(|kind| LoggedWeights::new(kind, edits.iter().map(|(_, weight)| *weight)));
-        let edits = edits.into_iter().map(|(edit, _)| edit).collect();
-        let delta = Self::new(runs, edits, pending.counts.vertices as VertexId, lists)?;
-        Ok(Self { weights, ..delta })
+        let edits: Vec<_> = edits.into_iter().map(|(edit, _)| edit).collect();
+        let vertices = pending.counts.vertices as VertexId;
+        check(&edits, vertices, lists)?;
+        Ok(Self { weights, ..Self::new(runs, edits, vertices, lists) })
     }
 
-    /// The changes of one direction: those of runs, then `edits`, which ascend, in a graph of so
-    /// many vertices. An error where the latter contradict the page index.
+    /// The changes of one direction: those of runs, then `edits`, which ascend and lie in pages of
+    /// their lists, in a graph of so many vertices.
     pub fn new(
         runs: Option<RunsFrom>,
         edits: Vec<PlacedEdit>,
         vertices: VertexId,
         lists: &ListPages<'_>,
-    ) -> Result<Self, PageFault> {
-        let mut delta = Self {
+    ) -> Self {
+        let mut page_added_max = 0;
+        for of_page in edits.chunk_by(|a, b| a.page() == b.page()) {
+            let added = of_page.iter().filter(|edit| edit.is_added()).count();
+            page_added_max = page_added_max.max(added as u64);
+        }
+        page_added_max += runs.as_ref().map_or(0, |runs| runs.runs.added_max());
+        Self {
             runs,
             net: edits.iter().map(PlacedEdit::net).sum(),
+            spans: spans::of_edits(&edits, lists),
             edits,
             weights: None,
-            spans: Vec::new(),
             base: lists.vertices,
             vertices,
             last_page: lists.pages.wrapping_sub(1),
-            page_added_max: 0,
-        };
-        delta.check(lists)?;
-        delta.spans = spans(&delta.edits, lists);
-        let added =
-            |of_page: &[PlacedEdit]| of_page.iter().filter(|edit| edit.is_added()).count() as u64;
-        let pages = delta.edits.chunk_by(|a, b| a.page() == b.page());
-        let of_runs = delta.runs.as_ref().map_or(0, |runs| runs.runs.added_max());
-        delta.page_added_max = pages.map(added).max().unwrap_or(0) + of_runs;
-        Ok(delta)
-    }
-
-    /// Checks that each change lies in a page of its list, and that pages ascend.
-    fn check(&self, lists: &ListPages<'_>) -> Result<(), PageFault> {
-        if lists.pages == 0 && self.vertices > 0 {
-            return Err(other("it changes a graph without pages"));
+            page_added_max,
         }
-        let mut before = 0;
-        for of_list in self.edits.chunk_by(|a, b| a.owner == b.owner) {
-            let owner = of_list[0].owner;
-            let pages = match owner < self.base {
-                true => (lists.pages_of)(owner),
-                false => self.last_page..=self.last_page,
-            };
-            for edit in of_list {
-                let page = edit.page();
-                if !pages.contains(&page) || page < before {
-                    return Err(other(format!("page {page} has no place in the list of {owner}")));
-                }
-                before = page;
-            }
-        }
-        Ok(())
     }
 
     /// Whether a page surely has the same changes as one of another state of the graph.
@@ -374,22 +352,35 @@ impl ListDelta {
         Ok(net)
     }
 
-    /// Passes on the changes of all pages, ascending by page, as they are in a run.
+    /// Pages of the lists, without those of new vertices.
+    pub fn pages(&self) -> u64 {
+        self.last_page.wrapping_add(1)
+    }
+
+    /// Changes of the log, or others that come last.
+    pub fn edits(&self) -> usize {
+        self.edits.len()
+    }
+
+    /// Passes on the changes of some pages, ascending by page, as they are in a run.
     pub fn for_each_group(
         &self,
+        pages: Range<u64>,
         first_of: &dyn Fn(u64) -> VertexId,
+        room: &mut DeltaRoom,
         visit: &mut dyn FnMut(&RunGroup<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut room = DeltaRoom::default();
         let (mut spans, mut edits) = (Vec::new(), Vec::new());
-        let (mut own_edits, mut own_spans) = (&self.edits[..], &self.spans[..]);
-        for page in 0..=self.last_page {
+        let first = self.edits.partition_point(|edit| edit.page() < pages.start);
+        let first_span = self.spans.partition_point(|span| span.page < pages.start);
+        let (mut own_edits, mut own_spans) = (&self.edits[first..], &self.spans[first_span..]);
+        for page in pages {
             let of_edits = split_front(&mut own_edits, |edit| edit.page() == page);
             let of_spans = split_front(&mut own_spans, |span| span.page == page);
             let own = (of_edits, of_spans);
             let of_page = (page, first_of(page));
             let all = (0..=VertexId::MAX, EntryOrder::Ascending);
-            let Some(delta) = self.of_parts(of_page, all, own, &mut room)? else { continue };
+            let Some(delta) = self.of_parts(of_page, all, own, room)? else { continue };
             (spans, edits) = (cleared(spans), cleared(edits));
             spans.extend(
                 delta.spans.iter().filter(|span| (span.before, span.whole) != (0, 0)).map(
@@ -421,52 +412,27 @@ fn split_front<'i, T>(items: &mut &'i [T], is_wanted: impl Fn(&T) -> bool) -> &'
     front
 }
 
-/// The pages of the changed lists that have several.
-fn spans(edits: &[PlacedEdit], lists: &ListPages<'_>) -> Vec<Span> {
-    let mut spans = Vec::new();
+/// Checks that each change lies in a page of its list, and that pages ascend.
+fn check(edits: &[PlacedEdit], vertices: VertexId, lists: &ListPages<'_>) -> Result<(), PageFault> {
+    if lists.pages == 0 && vertices > 0 {
+        return Err(other("it changes a graph without pages"));
+    }
+    let mut before = 0;
     for of_list in edits.chunk_by(|a, b| a.owner == b.owner) {
         let owner = of_list[0].owner;
-        if owner >= lists.vertices || of_list.iter().all(PlacedEdit::is_reweighed) {
-            continue;
-        }
-        let pages = (lists.pages_of)(owner);
-        if pages.start() == pages.end() {
-            continue;
-        }
-        let whole = of_list.iter().map(PlacedEdit::net).sum();
-        let (mut before, mut rest) = (0, of_list);
-        for page in pages {
-            spans.push(Span { page, owner, before, whole });
-            let (own, behind) = rest.split_at(rest.partition_point(|edit| edit.page() <= page));
-            before += own.iter().map(PlacedEdit::net).sum::<i64>();
-            rest = behind;
+        let pages = match owner < lists.vertices {
+            true => (lists.pages_of)(owner),
+            false => lists.pages.wrapping_sub(1)..=lists.pages.wrapping_sub(1),
+        };
+        for edit in of_list {
+            let page = edit.page();
+            if !pages.contains(&page) || page < before {
+                return Err(other(format!("page {page} has no place in the list of {owner}")));
+            }
+            before = page;
         }
     }
-    spans.sort_unstable_by_key(|span| (span.page, span.owner));
-    spans
-}
-
-/// Those of lists of several pages, of which some become longer: by owner and page, ascending.
-pub(crate) fn spans_of(
-    nets: &[(VertexId, u64, i64)],
-    pages_of: &dyn Fn(VertexId) -> RangeInclusive<u64>,
-) -> Vec<Span> {
-    let mut spans = Vec::new();
-    for of_list in nets.chunk_by(|a, b| a.0 == b.0) {
-        let owner = of_list[0].0;
-        let whole = of_list.iter().map(|(.., net)| net).sum();
-        let (mut before, mut rest) = (0, of_list.iter().peekable());
-        for page in pages_of(owner) {
-            if (before, whole) != (0, 0) {
-                spans.push(Span { page, owner, before, whole });
-            }
-            while let Some((.., net)) = rest.next_if(|(_, of, _)| *of <= page) {
-                before += net;
-            }
-        }
-    }
-    spans.sort_unstable_by_key(|span| (span.page, span.owner));
-    spans
+    Ok(())
 }
 
 impl PageDelta<'_> {
@@ -587,7 +553,7 @@ mod tests {
     fn a_page_has_at_most_the_lists_that_its_header_can_count_and_the_new_ones() {
         let pages_of = |vertex: VertexId| u64::from(vertex / 1000)..=u64::from(vertex / 1000);
         let lists = ListPages { vertices: 3_000_000, pages: 3000, pages_of: &pages_of };
-        let delta = ListDelta::new(None, Vec::new(), 3_000_100, &lists).unwrap();
+        let delta = ListDelta::new(None, Vec::new(), 3_000_100, &lists);
         assert_eq!(delta.lists_max(0, 0), 65_535);
         assert_eq!(delta.lists_max(2998, 2_998_000), 2_100);
         assert_eq!(delta.lists_max(2999, 2_900_000), 65_635);

@@ -142,13 +142,14 @@ impl Adjacency {
         self.with_pages(|lists| ListDelta::of_log(runs, pending, direction, directed, lists))
     }
 
-    /// The changes of some runs, then others, in a graph of so many vertices.
+    /// The changes of some runs, then others, which ascend and lie in pages of their lists, in a
+    /// graph of so many vertices.
     pub(crate) fn with_edits(
         &self,
         runs: Option<RunsFrom>,
         edits: Vec<PlacedEdit>,
         vertices: VertexId,
-    ) -> Result<ListDelta, PageFault> {
+    ) -> ListDelta {
         self.with_pages(|lists| ListDelta::new(runs, edits, vertices, lists))
     }
 

@@ -6,7 +6,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::VertexId;
-use crate::error::{PageFault, equal, other, zero_behind};
+use crate::error::{PageFault, Result, equal, other, zero_behind};
 use crate::format::HEADER_BYTES;
 use crate::header::PageHeader;
 
@@ -87,6 +87,35 @@ pub(crate) struct RunGroup<'a> {
 impl RunGroup<'_> {
     fn is_empty(&self) -> bool {
         self.spans.is_empty() && self.edits.is_empty()
+    }
+}
+
+/// The changes of several pages of lists.
+#[derive(Debug, Default)]
+pub(crate) struct RunGroups {
+    /// The pages, and where their spans and changes end.
+    groups: Vec<(u64, usize, usize)>,
+    spans: Vec<RawSpan>,
+    edits: Vec<RawEdit>,
+}
+
+impl RunGroups {
+    pub fn push(&mut self, group: &RunGroup<'_>) {
+        self.spans.extend_from_slice(group.spans);
+        self.edits.extend_from_slice(group.edits);
+        self.groups.push((group.page, self.spans.len(), self.edits.len()));
+    }
+
+    /// Passes them on in the order in which they came.
+    pub fn for_each(&self, visit: &mut dyn FnMut(&RunGroup<'_>) -> Result<()>) -> Result<()> {
+        let (mut spans, mut edits) = (0, 0);
+        for &(page, spans_end, edits_end) in &self.groups {
+            let (spans_of, edits_of) =
+                (&self.spans[spans..spans_end], &self.edits[edits..edits_end]);
+            visit(&RunGroup { page, spans: spans_of, edits: edits_of })?;
+            (spans, edits) = (spans_end, edits_end);
+        }
+        Ok(())
     }
 }
 

@@ -7,12 +7,17 @@ use std::thread::{Builder, Scope};
 use cenote_pool::load::Loader;
 use cenote_pool::{Handle, PageId};
 
+use super::in_order::Items;
 use crate::Adjacency;
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::pages::Pages;
 use crate::store::{LOAD_DEPTH, WINDOW_PAGES, load_bytes};
 use crate::weights::WeightColumn;
+
+/// Most pages of groups that were begun and are not taken yet, unless it is one group. As many
+/// copies of them as a commit makes are in memory.
+const PAGES_MAX: u64 = 256;
 
 /// Pages that are rewritten together, and the edits of their lists.
 pub(super) struct Group {
@@ -32,16 +37,15 @@ pub(super) struct Ahead<'a> {
 }
 
 /// Windows of groups, each brought into memory while the one before it is used.
-pub(super) struct Windows<'a> {
+struct Windows<'a> {
     ahead: Ahead<'a>,
-    pub groups: &'a [Group],
     /// Where a thread reads ahead.
     loaded: Option<Receiver<Result<usize>>>,
 }
 
 impl<'a> Ahead<'a> {
     /// Begins to read, on a thread of its own if there is more than one window.
-    pub fn begin<'s>(self, scope: &'s Scope<'s, '_>) -> Result<Windows<'a>>
+    fn begin<'s>(self, scope: &'s Scope<'s, '_>) -> Result<Windows<'a>>
     where
         'a: 's,
     {
@@ -54,7 +58,7 @@ impl<'a> Ahead<'a> {
             // Where no thread can be had the windows are read when they are needed.
             loaded = Builder::new().spawn_scoped(scope, read).ok().map(|_| receiver);
         }
-        Ok(Windows { ahead: self, groups: self.groups, loaded })
+        Ok(Windows { ahead: self, loaded })
     }
 
     /// Reads all windows; ends when no thread waits for them any more.
@@ -124,9 +128,41 @@ impl<'a> Ahead<'a> {
     }
 }
 
+impl Ahead<'_> {
+    /// Calls `work` for each group once its pages are in memory, on so many threads, each with what
+    /// `begin` makes for it, and `take` with the results, in the order of the groups. An error of
+    /// any of them ends it.
+    pub fn in_order<W, T: Send>(
+        self,
+        threads: usize,
+        begin: impl Fn() -> Result<W> + Sync,
+        work: impl Fn(&mut W, &Handle, &Group) -> Result<T> + Sync,
+        mut take: impl FnMut(&Group, T) -> Result<()>,
+    ) -> Result<()> {
+        let groups = self.groups;
+        let weight = |at: usize| groups[at].pages.end - groups[at].pages.start;
+        let count = groups.len();
+        let items = Items { count, threads, weight: &weight, weight_max: PAGES_MAX };
+        std::thread::scope(|scope| {
+            let (mut windows, mut loaded) = (self.begin(scope)?, 0);
+            items.in_order(
+                || Ok((self.graph.handle()?, begin()?)),
+                |(handle, _), at| {
+                    if at == loaded {
+                        loaded = windows.next(handle, at)?;
+                    }
+                    Ok(())
+                },
+                |(handle, worker), at| work(worker, handle, &groups[at]),
+                |at, made| take(&groups[at], made),
+            )
+        })
+    }
+}
+
 impl Windows<'_> {
     /// Waits until the window from a group on is in memory. Returns its end.
-    pub fn next(&mut self, handle: &Handle, from: usize) -> Result<usize> {
+    fn next(&mut self, handle: &Handle, from: usize) -> Result<usize> {
         let read = self.loaded.as_ref().and_then(|loaded| loaded.recv().ok());
         // A thread that panicked sends nothing; its panic shows when it is joined.
         read.unwrap_or_else(|| self.ahead.load(handle, from))

@@ -13,7 +13,7 @@
 //! - `edits`: the changes as they concern single lists; `edited`: the lists that they make
 //! - `one_direction`: lists, and what a batch changes in them
 //! - `lists`: pages of lists, packed anew; `group_lists`: those that are packed together
-//! - `in_order`: work on groups of pages on several threads
+//! - `in_order`: work on several threads whose results are taken in order
 //! - `place`: finds the places of the changes of a batch, for a run
 //! - `spill`: writes the changes of the log, or of a batch, as a delta run
 //! - `page_index`: the page index; `degrees`: the lengths of lists

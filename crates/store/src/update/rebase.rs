@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use super::moved::{MovedPages, NewPages};
 use crate::VertexId;
-use crate::delta::{ListDelta, PAGE_ENTRIES_MAX, PlacedEdit, Span, spans_of};
+use crate::delta::{DeltaRoom, ListDelta, PAGE_ENTRIES_MAX, PlacedEdit, Span, spans_of};
 use crate::error::Result;
 use crate::index::Adjacency;
 use crate::runs::page::{RawEdit, RawSpan, RunGroup};
@@ -111,7 +111,8 @@ impl Rebase<'_> {
         let first_of = |page| self.before.vertices_in(page).start;
         let mut part: Vec<PlacedEdit> = Vec::new();
         let mut last: Option<(usize, &MovedPages)> = None;
-        self.delta.for_each_group(&first_of, &mut |group| {
+        let (pages, mut room) = (0..self.delta.pages(), DeltaRoom::default());
+        self.delta.for_each_group(pages, &first_of, &mut room, &mut |group| {
             let moved = self.pages.moved(group.page);
             if last.map(|(at, _)| at) != moved.map(|(at, _)| at) {
                 end_part(last, &mut part, visit)?;

@@ -4,22 +4,31 @@ use std::sync::MutexGuard;
 
 use super::apply::{Update, check};
 use super::edits::{Changes, edits_of};
+use super::in_order::Items;
 use super::one_direction::Lists;
 use super::place::Placed;
 use super::watch::{UNWATCHED, Watch};
 use super::{Answer, Batch, Updated};
 use crate::degrees::longer;
-use crate::delta::{ListDelta, PlacedEdit};
+use crate::delta::{DeltaRoom, ListDelta, PlacedEdit};
 use crate::error::Result;
 use crate::gallop::gallop;
 use crate::graph::Graph;
 use crate::index::Adjacency;
 use crate::log::log_fault;
+use crate::runs::page::RunGroups;
 use crate::runs::write::RunWriter;
 use crate::store::draft::Draft;
 use crate::store::transaction::Transaction;
 use crate::store::{Live, Store};
 use crate::{Direction, VertexId};
+
+/// Changes that a thread puts together at a time, about, and most pages of lists that they are of.
+const PART_EDITS: u64 = 1 << 14;
+const PART_PAGES_MAX: u64 = 64;
+
+/// Most parts that were begun and are not written yet.
+const PARTS_MAX: u64 = 16;
 
 /// What was written.
 pub(crate) struct Spilled {
@@ -101,7 +110,6 @@ impl Store {
             }
             let lists = graph.adjacency(direction).expect("the graph has this direction");
             let delta = lists.with_edits(lists.runs_from(kept), placed.edits, vertices);
-            let delta = delta.unwrap_or_else(|fault| unreachable!("they were placed: {fault}"));
             deltas.push((direction, lists, delta));
         }
         if !is_changed {
@@ -175,6 +183,12 @@ fn longest_with(graph: &Graph, edits: &[PlacedEdit]) -> Result<(u64, VertexId)> 
     Ok(longest)
 }
 
+/// Pages of lists whose changes a thread puts together at a time.
+fn part_pages(delta: &ListDelta) -> u64 {
+    let pages = PART_EDITS.saturating_mul(delta.pages()) / (delta.edits() as u64).max(1);
+    pages.clamp(1, PART_PAGES_MAX)
+}
+
 /// Writes a run, with the last runs where they have become many; false if nothing would be left of
 /// them and of all runs.
 fn write_run(
@@ -184,10 +198,32 @@ fn write_run(
 ) -> Result<bool> {
     let runs = graph.run_index();
     let next = runs.next_run(transaction.runs_merging());
+    let threads_for = |delta: &ListDelta| transaction.draft.threads_for(delta.pages());
+    let threads: Vec<usize> = deltas.iter().map(|(.., delta)| threads_for(delta)).collect();
     let mut writer = RunWriter::begin(&mut transaction.draft, graph, runs, next)?;
-    for (direction, lists, delta) in deltas {
+    for ((direction, lists, delta), threads) in deltas.iter().zip(threads) {
         let first_of = |page| lists.vertices_in(page).start;
-        delta.for_each_group(&first_of, &mut |group| writer.group(group))?;
+        let (pages, of_part) = (delta.pages(), part_pages(delta));
+        let items = Items {
+            count: pages.div_ceil(of_part) as usize,
+            threads,
+            weight: &|_| 1,
+            weight_max: PARTS_MAX,
+        };
+        items.in_order(
+            || Ok(DeltaRoom::default()),
+            |_, _| Ok(()),
+            |room, at| {
+                let start = at as u64 * of_part;
+                let (part, mut groups) = (start..pages.min(start + of_part), RunGroups::default());
+                delta.for_each_group(part, &first_of, room, &mut |group| {
+                    groups.push(group);
+                    Ok(())
+                })?;
+                Ok(groups)
+            },
+            |_, groups| groups.for_each(&mut |group| writer.group(group)),
+        )?;
         writer.end(*direction)?;
     }
     if writer.is_empty() {

@@ -52,7 +52,7 @@ fn small_ordered_graph() -> TestGraph {
 
 /// All that is wrong with a file, as the pages that errors name.
 fn pages_at_fault(device: &MemoryDevice) -> Vec<Option<u64>> {
-    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    let report = check_device(device.shared(), &mut |_, _| true).unwrap();
     for fault in &report.faults {
         let named = fault.message.contains("page") || fault.message.contains("empty");
         assert!(named, "{fault}");
@@ -369,7 +369,7 @@ fn tables_of_an_order_that_are_no_inverses_are_found() {
                 page[48] = value;
             });
             let report =
-                check_device(MemoryDevice::with_bytes(bytes).shared(), &mut |_, _| {}).unwrap();
+                check_device(MemoryDevice::with_bytes(bytes).shared(), &mut |_, _| true).unwrap();
             let messages: Vec<_> =
                 report.faults.iter().map(|fault| fault.message.as_str()).collect();
             assert!(messages.len() == 1 && messages[0].contains(expected), "{messages:?}");
@@ -388,7 +388,7 @@ fn hub_neighbours_that_do_not_follow_from_the_lists_are_found() {
             assert_ne!(page[48], value);
             page[48] = value;
         });
-        let report = check_device(MemoryDevice::with_bytes(bytes).shared(), &mut |_, _| {});
+        let report = check_device(MemoryDevice::with_bytes(bytes).shared(), &mut |_, _| true);
         let faults = report.unwrap().faults;
         let messages: Vec<_> = faults.iter().map(|fault| fault.message.as_str()).collect();
         assert!(messages.len() == 1 && messages[0].contains(expected), "{messages:?}");
@@ -445,7 +445,7 @@ fn mistakes_under_a_valid_checksum_are_found_by_a_check() {
     let found = |page: usize, change: &dyn Fn(&mut [u8])| {
         let mut bytes = graph.stored_bytes();
         forge(&mut bytes, page, if page == 0 { 0 } else { graph.salt }, change);
-        let report = check_device(MemoryDevice::with_bytes(bytes).shared(), &mut |_, _| {});
+        let report = check_device(MemoryDevice::with_bytes(bytes).shared(), &mut |_, _| true);
         report.unwrap().faults.iter().map(|f| f.message.clone()).collect::<Vec<_>>().join("\n")
     };
     let entry = |i: usize| 48 + 4 * i;
@@ -480,7 +480,7 @@ fn in_edges_that_are_not_the_out_edges_are_found_by_a_check() {
     let back = graph.back.as_mut().unwrap();
     back[1] = vec![3];
     let device = MemoryDevice::with_bytes(graph.stored_bytes());
-    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    let report = check_device(device.shared(), &mut |_, _| true).unwrap();
     assert_eq!(report.faults_total, 1);
     assert!(report.faults[0].message.contains("seen from their targets"), "{}", report.faults[0]);
 }
@@ -497,7 +497,11 @@ fn faults_beyond_the_limit_are_counted() {
     assert!(pages > 250);
     let mut calls = Vec::new();
     let device = MemoryDevice::with_bytes(bytes);
-    let report = check_device(device.shared(), &mut |done, all| calls.push((done, all))).unwrap();
+    let mut note = |done, all| {
+        calls.push((done, all));
+        true
+    };
+    let report = check_device(device.shared(), &mut note).unwrap();
     assert_eq!((report.faults.len(), report.faults_total), (100, 149));
     assert_eq!(calls.last(), Some(&(pages as u64, pages as u64)));
 }

@@ -93,7 +93,7 @@ fn power_cut_at_any_operation_leaves_a_whole_graph_or_none() {
             let device = sim(FaultPlan::power_cut(seed, operation));
             graph.write_to(device.clone(), usize::MAX).unwrap_err();
             let found = Arc::new(device.restart(FaultPlan::none()));
-            let report = check_device(found.clone(), &mut |_, _| {}).unwrap();
+            let report = check_device(found.clone(), &mut |_, _| true).unwrap();
             outcomes[usize::from(report.is_whole())] += 1;
             if report.is_whole() {
                 assert!(found.contents() == whole, "seed {seed}, operation {operation}");
@@ -125,7 +125,7 @@ fn torn_or_lost_write_is_found_whichever_it_is() {
                 continue;
             }
             found_count += 1;
-            let report = check_device(found, &mut |_, _| {}).unwrap();
+            let report = check_device(found, &mut |_, _| true).unwrap();
             assert!(!report.is_whole(), "{effect:?}, seed {seed}, write {write}");
         }
     }
@@ -153,7 +153,7 @@ fn read_that_fails_anywhere_is_an_error_and_never_a_wrong_result() {
                 }
                 Err(error) => panic!("{effect:?} at read {read}: {error}"),
             }
-            let checked = check_device(sim_with(&contents, faults), &mut |_, _| {});
+            let checked = check_device(sim_with(&contents, faults), &mut |_, _| true);
             assert!(effect == Effect::ShortRead || checked.is_err(), "read {read}");
         }
     }

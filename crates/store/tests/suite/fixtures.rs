@@ -115,7 +115,7 @@ fn an_updated_graph_is_read_as_ever_and_written_as_ever() {
     let vertices = ["zoe", "Amy", "vertex/0007"].map(|id| ids.vertex_of(id).unwrap());
     assert_eq!(vertices, [Some(2200), Some(2201), Some(7)]);
     assert_eq!((found.superblock().epoch, found.superblock().edges), (3, 103));
-    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    let report = check_device(device.shared(), &mut |_, _| true).unwrap();
     assert_eq!(report.faults, []);
 }
 
@@ -143,7 +143,7 @@ fn a_graph_with_a_log_is_read_as_ever_and_written_as_ever() {
     let superblock = found.superblock();
     assert_eq!((superblock.epoch, superblock.edges, found.logged_changes()), (2, 2003, 202));
     let log = superblock.log.start as usize * 4096;
-    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    let report = check_device(device.shared(), &mut |_, _| true).unwrap();
     assert_eq!(report.faults, []);
     let damaged = fixture("v2-corrupt-log.cenote", || {
         let mut bytes = logged_star();
@@ -195,7 +195,7 @@ fn a_graph_with_weights_in_its_log_is_read_as_ever_and_written_as_ever() {
     assert_eq!(Some(weight(1, 901)), star.weight_of(1, 901));
     // Bits 0 and 5 of the features that a program must know.
     assert_eq!(device.bytes()[4096 + 64], 0b10_0001);
-    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    let report = check_device(device.shared(), &mut |_, _| true).unwrap();
     assert_eq!(report.faults, []);
 }
 
@@ -241,7 +241,7 @@ fn a_graph_with_delta_runs_is_read_as_ever_and_written_as_ever() {
     assert_eq!((superblock.epoch, superblock.edges, superblock.listed_vertices), (4, 1983, 2200));
     // Each end of an edge is changed in a list of targets or of sources.
     assert_eq!((found.runs(), found.run_changes(), found.logged_changes()), (2, 404, 20));
-    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    let report = check_device(device.shared(), &mut |_, _| true).unwrap();
     assert_eq!(report.faults, []);
     let runs = *superblock.section(SectionKind::DeltaRuns).unwrap();
     let damaged = fixture("v2-corrupt-runs.cenote", || {
@@ -269,7 +269,7 @@ fn a_graph_with_deleted_vertices_is_read_as_ever_and_written_as_ever() {
     let ids = found.ids().unwrap();
     let vertices = ["Amy", "vertex/0007", "vertex/0000"].map(|id| ids.vertex_of(id).unwrap());
     assert_eq!(vertices, [None, Some(7), None]);
-    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    let report = check_device(device.shared(), &mut |_, _| true).unwrap();
     assert_eq!(report.faults, []);
     let sections = superblock.sections.iter();
     let section = sections.clone().find(|section| section.kind as u32 == 23).unwrap();
@@ -310,7 +310,7 @@ fn a_graph_with_values_is_read_as_ever_and_written_as_ever() {
     let values = [0, 3, 650, 699, 700, 2100].map(|vertex| found.value(vertex).unwrap());
     let [small, large] = [-5, 1 << 40].map(|value| Some(Value::I64(value)));
     assert_eq!(values, [small, None, large, small, None, large]);
-    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    let report = check_device(device.shared(), &mut |_, _| true).unwrap();
     assert_eq!(report.faults, []);
     let sections = found.superblock().sections.iter();
     let section = sections.clone().find(|section| section.kind as u32 == 24).unwrap();
@@ -320,7 +320,7 @@ fn a_graph_with_values_is_read_as_ever_and_written_as_ever() {
         bytes[page * 4096 + 48] ^= 1;
         bytes
     });
-    let report = check_device(damaged.shared(), &mut |_, _| {}).unwrap();
+    let report = check_device(damaged.shared(), &mut |_, _| true).unwrap();
     let message = &report.faults[0].message;
     assert!(message.contains("(vertex values, ") && message.contains("checksum"), "{message}");
 }
@@ -355,14 +355,14 @@ fn a_graph_with_snapshots_is_read_as_ever_and_written_as_ever() {
     let mut list = Vec::new();
     at("appended").read_list(Direction::Out, 2200, &mut list).unwrap();
     assert_eq!(list, [2201]);
-    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    let report = check_device(device.shared(), &mut |_, _| true).unwrap();
     assert_eq!(report.faults, []);
     let damaged = fixture("v2-corrupt-snapshot.cenote", || {
         let mut bytes = star_with_snapshots();
         bytes[found.superblock().snapshots.start as usize * 4096 + 320] ^= 1;
         bytes
     });
-    let report = check_device(damaged.shared(), &mut |_, _| {}).unwrap();
+    let report = check_device(damaged.shared(), &mut |_, _| true).unwrap();
     let message = &report.faults[0].message;
     assert!(report.faults.len() == 1 && message.contains("(snapshot, bytes "), "{message}");
 }
@@ -372,7 +372,7 @@ fn a_graph_of_version_1_asks_to_be_imported_again() {
     let device = fixture("v1-square.cenote", || unreachable!("no program writes version 1 now"));
     let error = Graph::open(device.shared()).unwrap_err().to_string();
     assert!(error.contains("format version 1") && error.contains("import the graph again"));
-    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    let report = check_device(device.shared(), &mut |_, _| true).unwrap();
     assert_eq!((report.faults.len(), report.faults[0].page), (1, Some(0)));
 }
 
@@ -385,7 +385,7 @@ fn corrupt_graphs_of_version_2_are_reported_as_ever() {
     };
     let assert_fault = |name: &str, change: &dyn Fn(&mut Vec<u8>), expected: &str| {
         let device = fixture(&format!("v2-corrupt-{name}.cenote"), || changed(change));
-        let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+        let report = check_device(device.shared(), &mut |_, _| true).unwrap();
         let messages: Vec<_> = report.faults.iter().map(|fault| fault.message.as_str()).collect();
         assert!(messages[0].contains(expected), "{name}: {messages:?}");
     };
