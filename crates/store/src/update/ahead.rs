@@ -15,9 +15,9 @@ use crate::pages::Pages;
 use crate::store::{LOAD_DEPTH, WINDOW_PAGES, load_bytes};
 use crate::weights::WeightColumn;
 
-/// Most pages of groups that were begun and are not taken yet, unless it is one group. As many
-/// copies of them as a commit makes are in memory.
-const PAGES_MAX: u64 = 256;
+/// Most pages of lists whose groups or changes were begun and are not taken yet, unless it is one
+/// group. As many copies of them as a commit makes are in memory.
+pub(super) const PAGES_MAX: u64 = 256;
 
 /// Pages that are rewritten together, and the edits of their lists.
 pub(super) struct Group {

@@ -2,6 +2,7 @@
 
 use std::sync::MutexGuard;
 
+use super::ahead::PAGES_MAX;
 use super::apply::{Update, check};
 use super::edits::{Changes, edits_of};
 use super::in_order::Items;
@@ -25,10 +26,7 @@ use crate::{Direction, VertexId};
 
 /// Changes that a thread puts together at a time, about, and most pages of lists that they are of.
 const PART_EDITS: u64 = 1 << 14;
-const PART_PAGES_MAX: u64 = 64;
-
-/// Most parts that were begun and are not written yet.
-const PARTS_MAX: u64 = 16;
+const PART_PAGES_MAX: u64 = 16;
 
 /// What was written.
 pub(crate) struct Spilled {
@@ -207,8 +205,8 @@ fn write_run(
         let items = Items {
             count: pages.div_ceil(of_part) as usize,
             threads,
-            weight: &|_| 1,
-            weight_max: PARTS_MAX,
+            weight: &|_| of_part,
+            weight_max: PAGES_MAX,
         };
         items.in_order(
             || Ok(DeltaRoom::default()),
