@@ -197,6 +197,7 @@ impl<'a> Compact<'a> {
     /// # Errors
     /// [`Error::Locked`] if a writer has the graph open or an import replaces it meanwhile;
     /// [`Error::Unsupported`] to replace tiers, a drive or a graph with snapshots;
+    /// [`Error::InvalidInput`] if all vertices are deleted;
     /// [`Error::MemoryBudget`]; and errors of reading and writing.
     pub fn run(self) -> Result<CompactReport> {
         let started = Instant::now();
@@ -291,6 +292,10 @@ impl<'a> Compact<'a> {
     }
 
     fn rewrite(&self, graph: &Graph, workspace: &dyn Workspace) -> Result<CompactReport> {
+        if graph.vertices() == 0 {
+            let reason = "all its vertices are deleted, and a compacted graph has one at least";
+            return Err(Error::input(&self.path, reason));
+        }
         let stored = graph.stored();
         let own = ImportConfig::of_stored(stored);
         let (order, hub_neighbours) = (own.order, own.hub_neighbours);

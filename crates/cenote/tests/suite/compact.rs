@@ -255,6 +255,26 @@ fn assert_as_imported(oracle: &mut Oracle, path: &Path, random: &mut Random, cas
 }
 
 #[test]
+fn a_graph_without_vertices_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.cenote");
+    Import::new().edges([(1u64, 2u64)]).memory("64MiB").run(&path).unwrap();
+    let mut update = Update::open(&path).unwrap();
+    update.delete_vertex(1).unwrap();
+    update.delete_vertex(2).unwrap();
+    update.commit().unwrap();
+    drop(update);
+    let before = std::fs::read(&path).unwrap();
+    let refused = Compact::new(&path).memory("64MiB").run();
+    let Err(Error::InvalidInput(message)) = refused else { panic!("{refused:?}") };
+    assert!(
+        message.ends_with("all its vertices are deleted, and a compacted graph has one at least")
+    );
+    assert!(std::fs::read(&path).unwrap() == before);
+    assert_eq!(names(&folder), ["g.cenote"]);
+}
+
+#[test]
 fn a_compacted_graph_has_the_bytes_of_an_import_from_scratch() {
     (4..=10).for_each(compact_changed);
 }
