@@ -26,8 +26,9 @@ CHECKED := $(abspath $(TARGET)/debug/cenote)
 # The native part of the Python package, of the same build, where Python finds it beside its files.
 EXTENSION := python/cenote/_cenote.abi3.so
 
+# A worker without tests takes another's.
 PYTEST = CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
-  $(VENV)/bin/python -m pytest -p no:cacheprovider -m 'not long' --dist worksteal
+  $(VENV)/bin/python -m pytest -p no:cacheprovider --dist worksteal
 
 .PHONY: help
 help:
@@ -72,16 +73,16 @@ test: test-build
 	  status=0; sleep 2; \
 	  $(SUBMAKE) --no-print-directory test-beside > $(TARGET)/ray.log 2>&1 || status=1; \
 	  wait $$tests || status=1; cat $(TARGET)/ray.log; exit $$status
-# The command and the packages side by side. A worker without tests takes another's.
+# The command and the packages side by side.
 	$(SUBMAKE) --no-print-directory test-packages > $(TARGET)/packages.log 2>&1 & packages=$$!; \
-	  status=0; $(PYTEST) -n 3 tests/python || status=1; \
+	  status=0; $(PYTEST) -m 'not long' -n 3 tests/python || status=1; \
 	  wait $$packages || status=1; cat $(TARGET)/packages.log; exit $$status
 
 # One after the other: each has a conftest.py of its own.
 .PHONY: test-packages
 test-packages:
 	status=0; for tests in python/tests python/nx-cenote/tests; do \
-	    $(PYTEST) -n 2 $$tests || status=1; \
+	    $(PYTEST) -m 'not long' -n 2 $$tests || status=1; \
 	  done; exit $$status
 
 # The tests on Ray share one process, since it takes seconds to start, and often wait for it.
@@ -106,8 +107,7 @@ soak: python venv
 	cargo test --workspace --locked --tests -- --ignored longer
 	cargo test --workspace --locked --features cenote-pool/model --test model
 	set -e; for tests in tests/python python/nx-cenote/tests; do \
-	  CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
-	    $(VENV)/bin/python -m pytest -p no:cacheprovider -m long -n 3 --dist worksteal $$tests; \
+	  $(PYTEST) -m long -n 3 $$tests; \
 	done
 	PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest -p no:cacheprovider -m long \
 	  python/ray-tests

@@ -1,7 +1,8 @@
 """Leiden and Louvain beside igraph: modularity and time on all real graphs.
 
     communities_bench.py [--tiny] [--graphs gowalla,web] [--methods leiden,louvain] [--scale 20]
-                         [--repeats 3] [--memory 1GiB] [--threads 2] [--dir DIR] [--rows FILE]
+                         [--iterations 10] [--repeats 3] [--memory 1GiB] [--threads 2] [--dir DIR]
+                         [--rows FILE]
 
 Every graph is imported as undirected without repeated edges and self-loops, and exported for
 igraph, so that both see the same edges. Leiden stands beside `community_leiden` with two iterations
@@ -95,8 +96,10 @@ def edges_of(bench, name, graph):
 
 def ours(bench, name, graph, method):
     options = bench.options
+    iterations = ["--iterations", options.iterations] if options.iterations else []
     found = bench.cenote("communities", "run", method, graph, "--memory", options.memory,
-                         "--threads", options.threads, graph=name, by="cenote", method=method)
+                         "--threads", options.threads, *iterations, graph=name, by="cenote",
+                         method=method)
     return {"modularity": found["result"]["modularity"], "seconds": found["seconds"],
             "cpu_seconds": found["cpu_seconds"], "passes": found["passes"]}
 
@@ -160,6 +163,7 @@ def main():
     parser.add_argument("--graphs")
     parser.add_argument("--methods", default="leiden,louvain")
     parser.add_argument("--scale", type=int, default=20)
+    parser.add_argument("--iterations", type=int, help="of ours, instead of the default")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--memory", default="1GiB")

@@ -119,7 +119,7 @@ def listener(progress: OnProgress) -> Listener | None:
 
 
 class Reports:
-    """Passes reports on, with the rate of each phase."""
+    """Passes reports on, with the rate of each phase, of one call or of several in turn."""
 
     def __init__(self, report: Callable[[Progress], object]) -> None:
         self._report = report
@@ -128,6 +128,9 @@ class Reports:
         self._began = self._last = 0.0
 
     def __call__(self, phase: str, done: int, total: int | None, seconds: float) -> None:
+        if seconds < self._last:
+            # Another call has begun.
+            self._phase, self._last = None, 0.0
         if phase != self._phase:
             self._phase, self._began = phase, self._last
         self._last = seconds

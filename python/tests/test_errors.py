@@ -152,6 +152,9 @@ def test_progress_tells_the_rate_of_each_phase():
     report("writing", 30, 90, 5.0)
     report("writing", 90, 90, 8.0)
     assert [(p.per_second, p.seconds_left) for p in heard] == [(50, None), (10, 6), (15, 0)]
+    # An update reports several commits, whose seconds begin anew.
+    report("writing", 20, 100, 0.5)
+    assert (heard[-1].per_second, heard[-1].seconds_left) == (40, 2)
 
 
 def test_threads_run_on_one_graph_side_by_side(packages):

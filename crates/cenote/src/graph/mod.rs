@@ -27,7 +27,7 @@ use cenote_engine::{Engine, EngineConfig, Needs};
 pub use cenote_store::Snapshot;
 pub use cenote_store::check::{CheckReport, Fault};
 use cenote_store::superblock::IdKind;
-use cenote_store::{Direction, Ids, Value, VertexId, check_device, check_snapshot};
+use cenote_store::{Direction, Ids, StoreError, Value, VertexId, check_device, check_snapshot};
 use cenote_tier::device::Refreshed;
 
 pub use self::export::{Diff, Export, Exported};
@@ -144,7 +144,8 @@ impl Graph {
             // A superblock at fault has no pages, and is soon read again.
             let is_opened = report.as_ref().is_ok_and(|report| report.pages > 0);
             let retries = if is_opened { CHECK_RETRIES } else { OPEN_RETRIES };
-            if is_whole || tries >= retries {
+            let is_ended = matches!(report, Err(StoreError::Cancelled { .. }));
+            if is_whole || is_ended || tries >= retries {
                 return Ok(report?);
             }
             if !has_writer() && opening.refresh()? == Refreshed::Newest {

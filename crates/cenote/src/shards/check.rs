@@ -60,7 +60,7 @@ impl ShardsReport {
     }
 }
 
-/// What the caller wants to know of a check.
+/// The progress of a check, which the caller may end.
 struct Watched<'a> {
     /// Files that were checked, and all of them.
     done: u64,
@@ -181,7 +181,7 @@ fn check_graph(
     };
     if !ends.into_iter().zip(ids_of_ends).all(has) {
         report.add(name, "its own vertices are not those of its range");
-    } else if boundary(&graph, index, cuts)? != shard.boundary {
+    } else if boundary(&graph, index, cuts, &mut || watched.check())? != shard.boundary {
         report.add(name, "its boundary is not that of the manifest");
     }
     Ok(())

@@ -306,7 +306,7 @@ impl<'g> Sharding<'g> {
             vertices: shard.range.end - shard.range.start,
             out_entries: entries[0],
             in_entries: entries[1],
-            boundary: boundary(&Graph::open(&path)?, shard.index, shard.cuts)?,
+            boundary: boundary(&Graph::open(&path)?, shard.index, shard.cuts, &mut watch)?,
             bytes,
             crc32,
             ids_file,
@@ -373,10 +373,21 @@ struct Shard<'a> {
     folder: &'a Path,
 }
 
+/// Ids between two calls of a `watch`.
+const WATCHED_IDS: VertexId = 1 << 16;
+
 /// How many vertices of a shard's file each shard owns, itself apart.
-pub(super) fn boundary(graph: &Graph, index: usize, cuts: &[Range<u64>]) -> Result<Vec<u64>> {
+pub(super) fn boundary(
+    graph: &Graph,
+    index: usize,
+    cuts: &[Range<u64>],
+    watch: Watching<'_>,
+) -> Result<Vec<u64>> {
     let mut counts = vec![0; cuts.len()];
-    graph.ids()?.for_each(0..graph.stored().vertices() as VertexId, |_, id| {
+    graph.ids()?.for_each(0..graph.stored().vertices() as VertexId, |vertex, id| {
+        if vertex.is_multiple_of(WATCHED_IDS) {
+            watch()?;
+        }
         if let Id::Integer(number) = id.to_id() {
             let owner = cuts.partition_point(|range| range.end <= number);
             if let Some(count) = counts.get_mut(owner).filter(|_| owner != index) {
@@ -388,11 +399,11 @@ pub(super) fn boundary(graph: &Graph, index: usize, cuts: &[Range<u64>]) -> Resu
     Ok(counts)
 }
 
-/// Bytes and CRC-32 of a file. An error of `watch`, which is called now and then, ends it.
-pub(super) fn checksum_of(
-    path: &Path,
-    watch: &mut dyn FnMut() -> Result<()>,
-) -> Result<(u64, String)> {
+/// What is called now and then; an error ends the work.
+type Watching<'w> = &'w mut dyn FnMut() -> Result<()>;
+
+/// Bytes and CRC-32 of a file.
+pub(super) fn checksum_of(path: &Path, watch: Watching<'_>) -> Result<(u64, String)> {
     let cannot = || Error::io(format!("cannot read {}", path.display()));
     let mut file = File::open(path).map_err(cannot())?;
     let mut digest = Digest::new(CrcAlgorithm::Crc32IsoHdlc);

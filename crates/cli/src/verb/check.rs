@@ -55,13 +55,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
     }
     let name = path.display().to_string();
     let bar = Progress::new("check", None, Unit::Items);
-    let progress = &mut |done, total| {
-        bar.set(done, total);
-        true
-    };
     let report = match &args.at.at {
-        Some(snapshot) => Graph::check_at(path, snapshot, progress)?,
-        None => Graph::check(path, progress)?,
+        Some(snapshot) => Graph::check_at(path, snapshot, &mut shown_on(&bar))?,
+        None => Graph::check(path, &mut shown_on(&bar))?,
     };
     drop(bar);
     if args.report.json {
@@ -83,6 +79,14 @@ pub fn run(args: &Args) -> Result<Outcome> {
     Ok(if report.is_whole() { Outcome::Done } else { Outcome::AnsweredNo })
 }
 
+/// Progress on a bar. A check goes on until it is done: a signal ends the whole process.
+fn shown_on(bar: &Progress) -> impl FnMut(u64, u64) -> bool + '_ {
+    |done, total| {
+        bar.set(done, total);
+        true
+    }
+}
+
 /// Checks a sharded graph.
 fn run_on_shards(args: &Args) -> Result<Outcome> {
     let path = &args.graph.graph;
@@ -91,10 +95,7 @@ fn run_on_shards(args: &Args) -> Result<Outcome> {
         bail!("{name}: --at: a sharded graph has no snapshots");
     }
     let bar = Progress::new("check", None, Unit::Items);
-    let report = shards::check(path, &mut |done, total| {
-        bar.set(done, total);
-        true
-    })?;
+    let report = shards::check(path, &mut shown_on(&bar))?;
     drop(bar);
     let messages: Vec<String> = report.faults.iter().map(ToString::to_string).collect();
     if args.report.json {

@@ -111,9 +111,9 @@ fn many_lists_are_printed_in_the_given_order() {
     let bench = tiered("--tier-policy tlru");
     let known = bench.succeed("export plain.cenote");
     let known: HashSet<&str> = known.lines().flat_map(|line| line.split('\t')).collect();
-    let asked: Vec<String> = (0..1000u64).map(|i| (i * i % 1000).to_string()).collect();
+    let asked: Vec<String> = (0..3000u64).map(|i| (i * i % 1000).to_string()).collect();
     let asked: Vec<_> = asked.into_iter().filter(|id| known.contains(id.as_str())).collect();
-    assert!(asked.len() > 200);
+    assert!(asked.len() > 500);
     fs::write(bench.path("asked.txt"), asked.join("\n")).unwrap();
     let mut expected = String::new();
     for vertex in asked.iter().take(20) {

@@ -125,7 +125,8 @@ pub fn check_device(device: Arc<dyn Device>, progress: Progress<'_>) -> Result<C
 /// Verifies a snapshot, as [`check_device`] does the graph.
 ///
 /// # Errors
-/// [`StoreError::NoSnapshot`] and those of the device.
+/// [`StoreError::NoSnapshot`], those of the device, and [`StoreError::Cancelled`] where `progress`
+/// ends it.
 pub fn check_snapshot(
     device: Arc<dyn Device>,
     name: &str,

@@ -51,8 +51,8 @@ fn check_one(graph: &Graph, state: &SnapshotState, progress: Progress<'_>) -> Re
     Ok(check.report)
 }
 
-/// Adds a fault of the file to the report and passes on an error of the device and the caller's
-/// end.
+/// Adds a fault of the file to the report. Passes on an error of the device, and that of a check
+/// which the caller has ended.
 fn note(report: &mut CheckReport, error: StoreError) -> Result<()> {
     if let StoreError::Device(_) | StoreError::Cancelled { .. } = error {
         return Err(error);

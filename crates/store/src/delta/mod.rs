@@ -167,9 +167,21 @@ impl ListDelta {
         Ok(Self { weights, ..Self::new(runs, edits, vertices, lists) })
     }
 
-    /// The changes of one direction: those of runs, then `edits`, which ascend and lie in pages of
-    /// their lists, in a graph of so many vertices.
-    pub fn new(
+    /// The changes of one direction: those of runs, then `edits`, in a graph of so many vertices.
+    ///
+    /// # Panics
+    /// In debug builds, if the edits do not ascend or do not lie in pages of their lists.
+    pub fn of_placed(
+        runs: Option<RunsFrom>,
+        edits: Vec<PlacedEdit>,
+        vertices: VertexId,
+        lists: &ListPages<'_>,
+    ) -> Self {
+        debug_assert_eq!(check(&edits, vertices, lists).err().map(|fault| fault.to_string()), None);
+        Self::new(runs, edits, vertices, lists)
+    }
+
+    fn new(
         runs: Option<RunsFrom>,
         edits: Vec<PlacedEdit>,
         vertices: VertexId,

@@ -150,7 +150,7 @@ impl Adjacency {
         edits: Vec<PlacedEdit>,
         vertices: VertexId,
     ) -> ListDelta {
-        self.with_pages(|lists| ListDelta::new(runs, edits, vertices, lists))
+        self.with_pages(|lists| ListDelta::of_placed(runs, edits, vertices, lists))
     }
 
     fn with_pages<T>(&self, of: impl FnOnce(&ListPages<'_>) -> T) -> T {

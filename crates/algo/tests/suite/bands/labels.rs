@@ -165,7 +165,7 @@ fn core_numbers_in_bands_are_those_in_memory() {
 #[test]
 #[ignore = "long: make soak"]
 fn longer_core_numbers_in_bands_are_those_in_memory() {
-    check_cores(true, &[None, Some(3)], &[1, 2]);
+    check_cores(true, &[None, Some(3)], &[1, 2, 4]);
 }
 
 fn check_cores_in_order(graphs: &[&Plain], orders: Orders, limit: Option<u32>, threads: &[usize]) {
@@ -190,4 +190,5 @@ fn core_numbers_in_bands_do_not_depend_on_order_and_codec() {
 fn longer_core_numbers_in_bands_do_not_depend_on_order_and_codec() {
     let graphs = graphs();
     check_cores_in_order(&[&graphs[0], &graphs[1]], Orders::All, None, &[2, 4]);
+    check_cores_in_order(&[&graphs[0]], Orders::All, Some(5), &[2]);
 }
