@@ -75,6 +75,12 @@ pub fn default_source(graph: &Graph) -> Result<VertexId> {
     Ok(source.unwrap_or(superblock.degree_max_vertex))
 }
 
+/// How much of the memory takes one part of an array in a state file: parts begin at multiples of
+/// 4 KiB.
+fn part_of(memory: &[VertexId]) -> usize {
+    (memory.len() / 1024 * 1024).max(1024.min(memory.len()))
+}
+
 /// The rank of every vertex.
 #[derive(Debug)]
 pub(crate) struct Ranks {
@@ -113,8 +119,7 @@ impl Ranks {
         }
         let n = graph.vertices();
         let place = file.reserve(4 * n as u64);
-        // Parts begin at multiples of 4 KiB.
-        let part = (memory.len() / 1024 * 1024).max(1024.min(memory.len()));
+        let part = part_of(memory);
         for first in (0..n).step_by(part) {
             let ranks = &mut memory[..part.min(n - first)];
             let mut next = 0;
@@ -254,6 +259,28 @@ impl Vertices {
             }
         })?;
         Ok(Self(Some(memory)))
+    }
+
+    /// Writes the vertices to a state file, as many at a time as fit in `memory`; returns their
+    /// place.
+    pub fn write(graph: &Graph, file: &StateFile, memory: &mut [VertexId]) -> Result<u64> {
+        let place = file.reserve(4 * graph.vertices() as u64);
+        let part = part_of(memory);
+        let (mut at, mut filled, mut written) = (place, 0, Ok(()));
+        for_each_by_id(graph, |v| {
+            memory[filled] = v;
+            filled += 1;
+            if filled == part && written.is_ok() {
+                written = file.write(at, &memory[..part]);
+                at += 4 * part as u64;
+            }
+            filled %= part;
+        })?;
+        written?;
+        if filled > 0 {
+            file.write(at, &memory[..filled])?;
+        }
+        Ok(place)
     }
 
     /// The vertex of a rank.

@@ -112,8 +112,8 @@ mod workers;
 pub use assembled::Assembled;
 pub use asynchronous::{AsynchronousConfig, SPLIT_THRESHOLD};
 pub use bands::{
-    BlockRef, BlockWriter, Blocks, Messages, STATE_ALIGN_BYTES, SealedState, Sender, StateArray,
-    StateFile, StateTotals,
+    BlockRef, BlockWriter, Blocks, Messages, Outbox, STATE_ALIGN_BYTES, SealedState, Sender,
+    StateArray, StateFile, StateTotals,
 };
 pub use bitmap::Bitmap;
 pub use cenote_device::memory::prefetch;

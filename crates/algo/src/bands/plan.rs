@@ -69,8 +69,8 @@ pub(crate) struct Shape {
     pub fixed_bytes: u64,
     /// Bytes that are in use before the first band is in memory, and free from then on.
     pub before_bytes: u64,
-    /// Whether there are blocks of messages.
-    pub has_messages: bool,
+    /// Kinds of messages whose blocks are in memory at a time.
+    pub messages: u64,
     /// The most bytes of messages that wait.
     pub message_bytes: u64,
 }
@@ -101,14 +101,16 @@ impl Layout {
         let (vertices, threads) = (graph.vertices(), config.threads);
         let (band, bands) = band_of_each(vertices, bands);
         let buffer_bytes = buffer_bytes(memory_bytes);
-        let block_bytes = block_bytes(memory_bytes, threads, bands + 8);
-        let blocks = if shape.has_messages {
+        let kinds = shape.messages;
+        let block_bytes = block_bytes(memory_bytes, threads, (bands + 8) * kinds.max(1) as usize);
+        let blocks = match kinds {
+            0 => 0,
             // Twice the references, since vectors of them grow.
-            Blocks::memory_bytes(threads, bands, block_bytes)
-                + 2 * BlockRef::bytes_for(shape.message_bytes, block_bytes)
-                + 64 * (threads as u64 + 1) * bands as u64
-        } else {
-            0
+            _ => {
+                kinds * Blocks::memory_bytes(threads, bands, block_bytes)
+                    + 2 * BlockRef::bytes_for(shape.message_bytes, block_bytes)
+                    + kinds * 64 * (threads as u64 + 1) * bands as u64
+            }
         };
         let of_band = shape.vertex_bytes * band.min(vertices) as u64;
         let state_bytes =

@@ -36,7 +36,7 @@ mod verify;
 use std::sync::Arc;
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, StateArray, Strategy,
+    Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, Needs, StateArray, Strategy,
     VertexId, setters,
 };
 
@@ -84,7 +84,7 @@ pub struct Bfs {
     /// Whether all targets were reached; further levels were then not searched.
     pub ended_early: bool,
     levels: StateArray<u32>,
-    parents: Option<HugeVec<VertexId>>,
+    parents: Option<StateArray<VertexId>>,
     /// Vertices reached, including the sources.
     pub reached: u64,
     /// The largest level.
@@ -128,9 +128,10 @@ impl Bfs {
         self.has_parents().then_some(path)
     }
 
-    /// Gives the memory of levels in a state file back, until they are used again.
+    /// Gives the memory of answers in a state file back, until they are used again.
     pub fn release(&self) {
         self.levels.release();
+        self.parents.iter().for_each(StateArray::release);
     }
 
     /// Whether parents were found.

@@ -433,7 +433,7 @@ impl<'e> Search<'e> {
             ended_early: self.goal.is_reached(&self.levels),
             sources: self.sources,
             levels: self.levels.into_plain().into(),
-            parents: self.parents.map(|parents| parents.finish(graph)).transpose()?,
+            parents: self.parents.map(|found| found.finish(graph)).transpose()?.map(Into::into),
             reached: self.reached,
             depth: self.level,
             run: Run::of(self.engine),

@@ -44,7 +44,7 @@ pub(super) fn choose(graph: &Graph, config: &EngineConfig, refused: EngineError)
     let shape = Shape {
         what: "degrees in bands of vertices",
         vertex_bytes: DEGREE_BYTES * directions,
-        has_messages: counts,
+        messages: counts.into(),
         message_bytes: bytes,
         ..Shape::default()
     };

@@ -49,18 +49,37 @@ impl<'e, const N: usize> Messages<'e, N> {
     /// # Errors
     /// The device fails, a block is damaged, the run is cancelled.
     pub fn take(&self, band: usize, each: impl Fn(&[u8; N]) + Sync) -> Result<()> {
+        self.take_with(band, || (), |(), message| each(message), |()| ()).map(|_| ())
+    }
+
+    /// As [`Messages::take`]; each worker has what `begin` makes for it, which is returned, and
+    /// calls `end` when it has done its part.
+    ///
+    /// # Errors
+    /// As [`Messages::take`].
+    pub fn take_with<L: Send>(
+        &self,
+        band: usize,
+        begin: impl Fn() -> L + Sync,
+        each: impl Fn(&mut L, &[u8; N]) + Sync,
+        end: impl Fn(&mut L) + Sync,
+    ) -> Result<Vec<L>> {
         let refs = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut waiting[band])
         };
-        let of_block = |(): &mut (), block: &[u8]| {
+        let of_block = |local: &mut L, block: &[u8]| {
             let (records, _) = block.as_chunks::<N>();
-            records.iter().for_each(&each);
+            records.iter().for_each(|record| each(local, record));
             Ok(())
         };
-        self.blocks.for_each(&refs, || (), of_block, |()| Ok(()))?;
+        let end = |local: &mut L| {
+            end(local);
+            Ok(())
+        };
+        let locals = self.blocks.for_each(&refs, begin, of_block, end)?;
         self.blocks.recycle(&refs);
-        Ok(())
+        Ok(locals)
     }
 }
 

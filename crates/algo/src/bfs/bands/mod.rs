@@ -9,10 +9,11 @@
 //! vertices are not kept, so each step decides again what is less to read.
 //!
 //! - [`plan`]: sizes and estimate; [`run`](mod@run): the steps; [`kernels`]: one step; [`log`]: the
-//!   log of levels
+//!   log of levels; [`parents`]: proposed by each step, of which the smallest are taken at the end
 
 mod kernels;
 mod log;
+mod parents;
 mod plan;
 mod run;
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Blocks, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph,
-    VertexId,
+    ActiveSet, Bitmap, BlockRef, Blocks, Direction, Engine, EngineConfig, Frontier, FrontierPart,
+    Graph, Kernel, VertexId,
 };
 
 use super::super::{Bfs, BfsConfig, asks_hub_neighbours};
 use super::kernels::{BottomUp, BottomUpHubNeighbours, TopDown};
 use super::log::{Log, write_levels};
+use super::parents::{self, Pairs, Proposals, Propose};
 use crate::bands::{BandPlan, list_max};
 use crate::report::{Result, Run, pages};
 
@@ -33,16 +34,23 @@ pub(in super::super) fn run(
         let layout = &plan.layout;
         let file = engine.state_file(layout.buffer_bytes)?;
         let blocks = Blocks::new(&engine, &file, layout.bands, layout.block_bytes);
-        let mut search = Search::new(&engine, Log::new(layout, &blocks), bfs)?;
+        let pairs = Pairs::new(&engine, &file, layout.bands, layout.block_bytes);
+        let proposals = bfs.parents.then(|| Proposals::new(&engine, layout, &pairs));
+        let mut search = Search::new(&engine, Log::new(layout, &blocks), proposals.as_ref(), bfs)?;
         search.run(&sources)?;
         let (depth, reached, ended_early) = (search.level, search.reached, search.is_done(bfs));
         // The sets are not needed any more.
         let refs = search.finish()?;
-        let place = engine.step("levels", || write_levels(layout, (&file, &blocks), &refs))?;
+        let levels = engine.step("levels", || write_levels(layout, (&file, &blocks), &refs))?;
         drop(blocks);
-        let levels = file.seal().array(place, layout.vertices)?;
+        let of_pairs = || parents::write(&engine, (&file, layout), &pairs);
+        let parents = bfs.parents.then(|| engine.step("parents", of_pairs)).transpose()?;
+        drop(pairs);
+        let sealed = file.seal();
+        let array = |place| sealed.array(place, layout.vertices);
+        let (levels, parents) = (array(levels)?, parents.map(array).transpose()?);
         let run = Run { bands: Some(plan.report.clone()), ..Run::of(&engine) };
-        Ok(Bfs { sources, ended_early, levels, parents: None, reached, depth, run })
+        Ok(Bfs { sources, ended_early, levels, parents, reached, depth, run })
     })
 }
 
@@ -51,6 +59,8 @@ struct Search<'a> {
     engine: &'a Engine,
     bfs: &'a BfsConfig,
     log: Log<'a>,
+    /// Of parents, if they are asked for.
+    proposals: Option<&'a Proposals<'a>>,
     visited: Bitmap,
     frontier: Frontier,
     next: Frontier,
@@ -61,13 +71,19 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(engine: &'a Engine, log: Log<'a>, bfs: &'a BfsConfig) -> Result<Self> {
+    fn new(
+        engine: &'a Engine,
+        log: Log<'a>,
+        proposals: Option<&'a Proposals<'a>>,
+        bfs: &'a BfsConfig,
+    ) -> Result<Self> {
         let n = engine.graph().vertices();
         let settled = asks_hub_neighbours(engine.graph(), engine.config().strategy, bfs);
         Ok(Self {
             engine,
             bfs,
             log,
+            proposals,
             visited: Bitmap::new(n)?,
             frontier: Frontier::with_list_max(n, list_max(n))?,
             next: Frontier::with_list_max(n, list_max(n))?,
@@ -85,6 +101,9 @@ impl<'a> Search<'a> {
     fn run(&mut self, sources: &[VertexId]) -> Result<()> {
         self.next.set(sources);
         sources.iter().for_each(|&source| _ = self.visited.insert(source));
+        if let Some(proposals) = self.proposals {
+            proposals.propose_sources(sources)?;
+        }
         self.advance()?;
         while !self.frontier.is_empty() && !self.is_done(self.bfs) {
             self.level += 1;
@@ -126,7 +145,6 @@ impl<'a> Search<'a> {
             }
         };
         self.next.seal(parts);
-        // Of a top-down step they are visited already.
         match self.next.list() {
             Some(list) => list.iter().for_each(|&v| _ = self.visited.insert(v)),
             None => self.visited.merge(self.next.bits()),
@@ -148,15 +166,45 @@ impl<'a> Search<'a> {
     }
 
     fn top_down(&self) -> Result<Vec<FrontierPart>> {
-        let kernel = TopDown { visited: &self.visited, next: &self.next };
-        let label = format!("level {} top-down", self.level);
-        Ok(self.engine.visit(label, Direction::Out, ActiveSet::In(&self.frontier), &kernel)?)
+        match self.proposals {
+            None => self.top_down_with(()),
+            Some(proposals) => self.top_down_with(proposals),
+        }
+    }
+
+    fn top_down_with<P: Propose>(&self, parents: P) -> Result<Vec<FrontierPart>> {
+        let kernel = TopDown { parents, visited: &self.visited, next: &self.next };
+        self.visit("top-down", Direction::Out, ActiveSet::In(&self.frontier), parents, &kernel)
     }
 
     fn bottom_up(&self, active: ActiveSet<'_>) -> Result<Vec<FrontierPart>> {
-        let kernel = BottomUp { frontier: &self.frontier, next: &self.next };
-        let label = format!("level {} bottom-up", self.level);
-        Ok(self.engine.visit(label, Direction::In, active, &kernel)?)
+        match self.proposals {
+            None => self.bottom_up_with((), active),
+            Some(proposals) => self.bottom_up_with(proposals, active),
+        }
+    }
+
+    fn bottom_up_with<P: Propose>(
+        &self,
+        parents: P,
+        active: ActiveSet<'_>,
+    ) -> Result<Vec<FrontierPart>> {
+        let kernel = BottomUp { parents, frontier: &self.frontier, next: &self.next };
+        self.visit("bottom-up", Direction::In, active, parents, &kernel)
+    }
+
+    fn visit<P: Propose>(
+        &self,
+        kind: &str,
+        direction: Direction,
+        active: ActiveSet<'_>,
+        parents: P,
+        kernel: &impl Kernel<Local = (FrontierPart, P::Sender)>,
+    ) -> Result<Vec<FrontierPart>> {
+        let label = format!("level {} {kind}", self.level);
+        let locals = self.engine.visit(label, direction, active, kernel)?;
+        parents.check()?;
+        Ok(locals.into_iter().map(|(part, _)| part).collect())
     }
 
     /// One step over hub neighbours, and then over whichever has fewer pages: the lists of the
@@ -188,7 +236,8 @@ impl<'a> Search<'a> {
     }
 
     /// The blocks of the log, by band.
-    fn finish(self) -> Result<Vec<Vec<cenote_engine::BlockRef>>> {
+    fn finish(self) -> Result<Vec<Vec<BlockRef>>> {
+        self.proposals.map_or(Ok(()), Proposals::close)?;
         self.log.finish()
     }
 }

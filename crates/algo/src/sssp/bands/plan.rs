@@ -44,7 +44,7 @@ pub(in super::super) fn choose(
         what: "sssp in bands of vertices",
         vertex_bytes: 8,
         fixed_bytes: sets + buffers,
-        has_messages: true,
+        messages: 1,
         message_bytes: 2 * MESSAGE_BYTES as u64 * entries,
         ..Shape::default()
     };
