@@ -3,9 +3,11 @@
 //! - [`plan`]: the sizes of bands and buffers within a budget, and the estimate
 //! - [`gather`]: the values of all neighbours, for algorithms that need them at once
 //! - [`changes`]: which vertices have neighbours that changed
+//! - [`parents`]: of a search, which are proposed and found at the end
 
 mod changes;
 mod gather;
+pub(crate) mod parents;
 mod plan;
 
 pub(crate) use changes::Changes;

@@ -113,7 +113,7 @@ pub struct Sssp {
     pub farthest: (VertexId, Distance),
     lengths: Lengths,
     distances: StateArray<u64>,
-    parents: Option<HugeVec<VertexId>>,
+    parents: Option<StateArray<VertexId>>,
     /// The largest distance of interest.
     bound: u64,
     /// Statistics of the run.
@@ -172,9 +172,10 @@ impl Sssp {
         }
     }
 
-    /// Gives the memory of distances in a state file back, until they are used again.
+    /// Gives the memory of answers in a state file back, until they are used again.
     pub fn release(&self) {
         self.distances.release();
+        self.parents.iter().for_each(StateArray::release);
     }
 
     fn length(&self, v: VertexId) -> u64 {
@@ -187,7 +188,7 @@ impl Sssp {
         (buckets, reached, farthest): (u64, u64, (VertexId, u64)),
         (lengths, bound, delta): (Lengths, u64, f64),
         distances: StateArray<u64>,
-        parents: Option<HugeVec<VertexId>>,
+        parents: Option<StateArray<VertexId>>,
         run: Run,
     ) -> Self {
         let farthest = (farthest.0, distance(lengths, farthest.1));
@@ -287,7 +288,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Resu
     let weighted = with_weights(graph, config.clone());
     if let Err(refused) = Engine::plan(graph, &weighted, &needs(graph, &weighted, sssp)?) {
         let plan = bands::choose(graph, &weighted, sssp, refused)?;
-        return Ok(bands::estimate(plan, graph));
+        return Ok(bands::estimate(plan, graph, sssp));
     }
     let config = &with_room(graph, weighted, sssp)?;
     let needs = needs(graph, config, sssp)?;
@@ -570,7 +571,7 @@ impl<'e> Search<'e> {
             }
         })?;
         overflow(self.lengths, farthest.1)?;
-        let parents = if with_parents { Some(self.parents()?) } else { None };
+        let parents = if with_parents { Some(self.parents()?.into()) } else { None };
         let found = (self.buckets, reached, farthest);
         let parts = (self.lengths, bound, self.delta);
         let distances = self.distances.into_plain().into();

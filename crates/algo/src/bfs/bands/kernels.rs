@@ -3,7 +3,7 @@
 
 use cenote_engine::{Bitmap, Frontier, FrontierPart, HubNeighbours, Kernel, List, VertexId};
 
-use super::parents::Propose;
+use crate::bands::parents::Propose;
 
 /// Each frontier vertex marks its unvisited neighbours.
 pub(super) struct TopDown<'a, P> {

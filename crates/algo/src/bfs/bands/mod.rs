@@ -9,11 +9,12 @@
 //! vertices are not kept, so each step decides again what is less to read.
 //!
 //! - [`plan`]: sizes and estimate; [`run`](mod@run): the steps; [`kernels`]: one step; [`log`]: the
-//!   log of levels; [`parents`]: proposed by each step, of which the smallest are taken at the end
+//!   log of levels
+//!
+//! Parents are proposed by each step ([`parents`](crate::bands::parents)).
 
 mod kernels;
 mod log;
-mod parents;
 mod plan;
 mod run;
 

@@ -3,8 +3,7 @@
 use cenote_engine::{Bitmap, Direction, EngineConfig, EngineError, Frontier, Graph};
 
 use super::super::{BfsConfig, asks_hub_neighbours};
-use super::parents::MESSAGE_BYTES;
-use crate::bands::{BandPlan, Shape, Traffic, list_max};
+use crate::bands::{BandPlan, Shape, Traffic, list_max, parents};
 use crate::estimate::{Estimate, Reads, kept};
 use crate::ranks::is_natural;
 use crate::report::{Result, pages};
@@ -17,8 +16,8 @@ const AGAIN: f64 = 0.6;
 
 /// Parents that are proposed, a vertex; and where the first of a list is not the one of the
 /// smallest id.
-const PROPOSALS: u64 = 2;
-const PROPOSALS_IN_ANY_ORDER: f64 = 3.5;
+const PROPOSED: f64 = 2.0;
+const PROPOSED_IN_ANY_ORDER: f64 = 3.5;
 
 /// Bytes of the sets of vertices.
 fn set_bytes(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> u64 {
@@ -26,31 +25,6 @@ fn set_bytes(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> u64 {
     let sets = if asks_hub_neighbours(graph, config.strategy, bfs) { 2 } else { 1 };
     let frontier = Frontier::bytes_with_list_max(n, config.threads, list_max(n));
     sets * Bitmap::bytes_for(n) + 2 * frontier
-}
-
-/// The most bytes of proposed parents: each entry of a list leads to a vertex once.
-fn proposal_bytes_max(graph: &Graph) -> u64 {
-    let entries = graph.adjacency(Direction::Out).map_or(0, |lists| lists.stored_edges());
-    let times = if is_natural(graph) { 1 } else { 2 };
-    times * MESSAGE_BYTES as u64 * (entries + graph.vertices() as u64)
-}
-
-/// What the parents move.
-fn parents_traffic(graph: &Graph) -> Traffic {
-    let (n, pair) = (graph.vertices() as u64, MESSAGE_BYTES as u64);
-    let (arrays, messages) = match is_natural(graph) {
-        true => (0, PROPOSALS * pair * n),
-        // Ranks and their vertices, and what is sent to look them up.
-        false => (8 * n, (2.0 * PROPOSALS_IN_ANY_ORDER * (pair * n) as f64) as u64 + 2 * pair * n),
-    };
-    Traffic {
-        file_bytes: messages + arrays + 4 * n,
-        state_bytes_read: messages + arrays,
-        bytes_written: messages + arrays + 4 * n,
-        block_bytes: messages,
-        because: " and then of parents, which each step sends to the band of their vertex"
-            .to_owned(),
-    }
 }
 
 /// Plans a search in bands; see [`BandPlan::choose`].
@@ -61,27 +35,28 @@ pub(in super::super) fn choose(
     refused: EngineError,
 ) -> Result<BandPlan> {
     let n = graph.vertices() as u64;
-    let parents = if bfs.parents { parents_traffic(graph) } else { Traffic::default() };
+    let proposed = if is_natural(graph) { PROPOSED } else { PROPOSED_IN_ANY_ORDER };
+    let found = if bfs.parents { parents::traffic(graph, proposed) } else { Traffic::default() };
     let shape = Shape {
         what: "bfs in bands of vertices",
         vertex_bytes: 4,
         before_bytes: set_bytes(graph, config, bfs),
         messages: 1 + u64::from(bfs.parents),
-        message_bytes: 12 * n + if bfs.parents { proposal_bytes_max(graph) } else { 0 },
+        message_bytes: 12 * n + if bfs.parents { parents::message_bytes_max(graph) } else { 0 },
         ..Shape::default()
     };
     let plan = BandPlan::choose(graph, config, &shape, refused)?;
     let because = format!(
         "sets of the visited vertices and of the frontier do, and then one of {} bands of levels \
          at a time{}",
-        plan.layout.bands, parents.because
+        plan.layout.bands, found.because
     );
     // The log, if all vertices are reached, and the levels.
     Ok(plan.with(Traffic {
-        file_bytes: 8 * n + parents.file_bytes,
-        state_bytes_read: 4 * n + parents.state_bytes_read,
-        bytes_written: 8 * n + parents.bytes_written,
-        block_bytes: parents.block_bytes,
+        file_bytes: 8 * n + found.file_bytes,
+        state_bytes_read: 4 * n + found.state_bytes_read,
+        bytes_written: 8 * n + found.bytes_written,
+        block_bytes: found.block_bytes,
         because,
     }))
 }
@@ -108,7 +83,7 @@ pub(in super::super) fn estimate(
     };
     let reads = Reads::between(1.0, likely, (3.0 * all).max(1.5 * (all + single)));
     let estimate = plan.estimate(graph, reads, because);
-    let proposals = if bfs.parents { proposal_bytes_max(graph) } else { 0 };
+    let proposals = if bfs.parents { parents::message_bytes_max(graph) } else { 0 };
     Estimate {
         // A search that reaches little has little to log.
         bytes_read_at_least: graph.page_bytes() as u64,

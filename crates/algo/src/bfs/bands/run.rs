@@ -10,7 +10,7 @@ use cenote_engine::{
 use super::super::{Bfs, BfsConfig, asks_hub_neighbours};
 use super::kernels::{BottomUp, BottomUpHubNeighbours, TopDown};
 use super::log::{Log, write_levels};
-use super::parents::{self, Pairs, Proposals, Propose};
+use crate::bands::parents::{self, Pairs, Proposals, Propose};
 use crate::bands::{BandPlan, list_max};
 use crate::report::{Result, Run, pages};
 

@@ -74,6 +74,12 @@ impl Bounds {
         bound < before || bound == before && bound & 1 == 1
     }
 
+    /// Whether a path of this length may be a shortest one, where bounds are those of distances.
+    #[inline(always)]
+    pub fn may_be_of(&self, v: VertexId, length: u64) -> bool {
+        self.of[v as usize].load(Ordering::Relaxed) == self.of_length(length)
+    }
+
     /// Sets the bound of a vertex to what its distance allows.
     pub fn set(&self, v: VertexId, length: u64) {
         self.of[v as usize].store(self.of_length(length), Ordering::Relaxed);

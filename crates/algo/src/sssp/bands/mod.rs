@@ -12,12 +12,13 @@
 //!
 //! - [`plan`]: sizes and estimate; [`run`](mod@run): buckets and bands
 //! - [`band`]: the distances of a band; [`relax`]: its edges; [`follow`]: those of few vertices
-//! - [`finish`]: what follows from all distances
+//! - [`finish`]: what follows from all distances; [`parents`]: those of all vertices
 
 mod band;
 mod bounds;
 mod finish;
 mod follow;
+mod parents;
 mod plan;
 mod relax;
 mod run;

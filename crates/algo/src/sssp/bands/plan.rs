@@ -8,8 +8,9 @@ use cenote_engine::{
 use super::super::{SsspConfig, visits};
 use super::band::Band;
 use super::bounds::Bounds;
+use super::parents::CANDIDATE_BYTES;
 use super::relax::MESSAGE_BYTES;
-use crate::bands::{BandPlan, Shape, Traffic, list_max};
+use crate::bands::{BandPlan, Shape, Traffic, list_max, parents};
 use crate::estimate::{Estimate, Reads, kept};
 use crate::kind::is_lattice;
 use crate::report::{Result, pages};
@@ -21,19 +22,23 @@ const MESSAGES_PER_VERTEX: f64 = 3.0;
 /// vertices are followed at a time.
 const LATTICE_BYTES: u64 = 1024;
 
-/// Plans a search in bands; see [`BandPlan::choose`]. Parents need their memory.
+/// How often parents read all distances; how many are proposed, a vertex, and how many candidates
+/// go to other bands.
+const PARENT_READS: u64 = 3;
+const PROPOSED: f64 = 1.3;
+const CANDIDATES: f64 = 1.5;
+
+/// Plans a search in bands; see [`BandPlan::choose`].
 pub(in super::super) fn choose(
     graph: &Graph,
     config: &EngineConfig,
     sssp: &SsspConfig,
     refused: EngineError,
 ) -> Result<BandPlan> {
-    if sssp.parents {
-        return Err(refused.into());
-    }
     let n = graph.vertices();
     let frontier = Frontier::bytes_with_list_max(n, config.threads, list_max(n));
-    let sets = Bounds::bytes_for(n) + Bitmap::bytes_for(n) + frontier + Band::more_bytes(n);
+    let bitmaps = if sssp.parents { 3 } else { 1 } * Bitmap::bytes_for(n);
+    let sets = Bounds::bytes_for(n) + bitmaps + frontier + Band::more_bytes(n);
     let entries = graph.adjacency(Direction::Out).map_or(0, |lists| lists.stored_edges());
     let buffers = weighted_bytes_for(graph, config, Direction::Out)?.max(weighted_pages_bytes_for(
         graph,
@@ -44,8 +49,13 @@ pub(in super::super) fn choose(
         what: "sssp in bands of vertices",
         vertex_bytes: 8,
         fixed_bytes: sets + buffers,
-        messages: 1,
-        message_bytes: 2 * MESSAGE_BYTES as u64 * entries,
+        messages: if sssp.parents { 2 } else { 1 },
+        message_bytes: 2 * MESSAGE_BYTES as u64 * entries
+            + if sssp.parents {
+                CANDIDATE_BYTES as u64 * entries + parents::message_bytes_max(graph)
+            } else {
+                0
+            },
         ..Shape::default()
     };
     let plan = BandPlan::choose(graph, config, &shape, refused)?;
@@ -61,26 +71,45 @@ pub(in super::super) fn choose(
         true => LATTICE_BYTES * n as u64,
         false => (visits(graph).max(1.0) / 2.0 * distances as f64) as u64,
     };
+    let found = match sssp.parents {
+        false => Traffic::default(),
+        true => {
+            let others = (bands as f64 - 1.0) / bands as f64;
+            let candidates = (CANDIDATE_BYTES as f64 * CANDIDATES * others * n as f64) as u64;
+            let mut found = parents::traffic(graph, PROPOSED);
+            found.file_bytes += candidates;
+            found.state_bytes_read += PARENT_READS * distances + candidates;
+            found.bytes_written += candidates;
+            found.block_bytes += candidates;
+            found
+        }
+    };
     Ok(plan.with(Traffic {
-        file_bytes: distances + messages,
-        state_bytes_read: moved + distances + messages,
-        bytes_written: moved + messages,
-        block_bytes: messages,
-        because,
+        file_bytes: distances + messages + found.file_bytes,
+        state_bytes_read: moved + distances + messages + found.state_bytes_read,
+        bytes_written: moved + messages + found.bytes_written,
+        block_bytes: messages + found.block_bytes,
+        because: because + &found.because,
     }))
 }
 
 /// The estimate of a search.
-pub(in super::super) fn estimate(plan: BandPlan, graph: &Graph) -> Estimate {
+pub(in super::super) fn estimate(plan: BandPlan, graph: &Graph, sssp: &SsspConfig) -> Estimate {
     let column = graph.weights(Direction::Out).map_or(0, |column| column.pages());
     let total = pages(graph, Direction::Out) + column;
     let missing = 1.0 - kept(graph, &plan.memory, total);
+    // A pass for parents.
+    let again = if sssp.parents { total as f64 * missing } else { 0.0 };
     let reads = |visits: f64| total as f64 * (1.0 + (visits - 1.0).max(0.0) * missing);
     let (likely, most, because) = match is_lattice(graph) {
         true => {
             let each = graph.vertices() as f64 * missing;
             let because = "small steps read about a page a vertex, of lists and of distances";
-            (total as f64 + 1.5 * each, 3.0 * total as f64 + 8.0 * each, because.to_owned())
+            (
+                again + total as f64 + 1.5 * each,
+                3.0 * (again + total as f64) + 8.0 * each,
+                because.to_owned(),
+            )
         }
         false => {
             let visits = visits(graph);
@@ -88,10 +117,15 @@ pub(in super::super) fn estimate(plan: BandPlan, graph: &Graph) -> Estimate {
                 "the pages of all reachable vertices and their weights, and those that do not stay \
                  in memory about {visits:.0} times"
             );
-            (reads(visits), 4.0 * reads(visits), because)
+            (again + reads(visits), 4.0 * (again + reads(visits)), because)
         }
     };
     let estimate = plan.estimate(graph, Reads::between(1.0, likely, most), &because);
-    // A search that reaches little visits few bands.
-    Estimate { bytes_read_at_least: graph.page_bytes() as u64, ..estimate }
+    let messages = if sssp.parents { parents::message_bytes_max(graph) } else { 0 };
+    Estimate {
+        // A search that reaches little visits few bands.
+        bytes_read_at_least: graph.page_bytes() as u64,
+        bytes_read_at_most: estimate.bytes_read_at_most + messages,
+        ..estimate
+    }
 }

@@ -15,7 +15,9 @@ use super::band::Band;
 use super::bounds::Bounds;
 use super::finish::finish;
 use super::follow::Follow;
+use super::parents::{Found, Sets, propose};
 use super::relax::{MESSAGE_BYTES, Relax, Waiting, parts};
+use crate::bands::parents::{self, Pairs, Proposals};
 use crate::bands::{BandPlan, list_max};
 use crate::parallel;
 use crate::report::{Result, Run};
@@ -39,16 +41,33 @@ pub(in super::super) fn run(
         let (lengths, bound, buckets) = (search.lengths, search.bound(), search.buckets);
         let (place, stored) = (search.place, search.stored);
         let (mut active, mut band) = (search.active, search.band.distances);
+        let (bounds, mut frontier) = (search.bounds, search.frontier);
         let found = engine.step("distances", || {
             finish(graph, layout, (&file, place, &stored), bound, (&mut band, &mut active))
         })?;
         let farthest = found.farthest.unwrap_or((sources[0], 0));
         overflow(lengths, farthest.1)?;
-        drop(messages);
-        let distances = file.seal().array(place, layout.vertices)?;
+        drop((messages, band));
+        let pairs = Pairs::new(&engine, &file, layout.bands, layout.block_bytes);
+        let parents = match sssp.parents {
+            false => None,
+            true => Some(engine.step("parents", || {
+                let (engine, file, bounds, sources) = (&engine, &file, &bounds, &sources);
+                let found = Found { engine, layout, file, place, lengths, sources, bounds };
+                let set = || Bitmap::new(layout.vertices);
+                let sets = Sets { open: active, tied: set()?, next: set()? };
+                let proposals = Proposals::new(engine, layout, &pairs);
+                propose(&found, sets, &mut frontier, &proposals)?;
+                parents::write(engine, (file, layout), &pairs)
+            })?),
+        };
+        drop((pairs, bounds, frontier));
+        let sealed = file.seal();
+        let parents = parents.map(|place| sealed.array(place, layout.vertices)).transpose()?;
+        let distances = sealed.array(place, layout.vertices)?;
         let run = Run { bands: Some(plan.report.clone()), ..Run::of(&engine) };
         let parts = (lengths, bound, delta);
-        Ok(Sssp::with(sources, (buckets, found.reached, farthest), parts, distances, None, run))
+        Ok(Sssp::with(sources, (buckets, found.reached, farthest), parts, distances, parents, run))
     })
 }
 

@@ -146,6 +146,7 @@ fn check_sssp(
     let bands = found.run.bands.clone().expect(case);
     println!("{case}: {bands:?}, {:?}", found.run.stats);
     assert!(numbers(expected) == numbers(&found), "{case}");
+    assert!(expected.parents() == found.parents(), "{case}");
     let counts = |sssp: &Sssp| (sssp.sources.clone(), sssp.reached, sssp.farthest, sssp.delta);
     assert_eq!(counts(expected), counts(&found), "{case}");
     found.release();
@@ -164,11 +165,13 @@ fn check_sssp_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
         SsspConfig::default(),
         SsspConfig::default().sources(vec![17, n - 1, 40_000, 17]).delta(Some(0.7)),
         SsspConfig::default().sources(vec![5]).targets(vec![7, 6]),
+        SsspConfig::default().parents(true),
+        SsspConfig::default().sources(vec![5, n - 1]).targets(vec![7, 6]).parents(true),
     ];
     // Each of some 100,000 steps takes its time.
     let is_path = ["path", "scattered", "long"].iter().any(|deep| case.starts_with(deep));
     let is_deep = is_path || case.starts_with("grid");
-    for (i, search) in searches.iter().enumerate().filter(|(i, _)| !is_path || *i == 2) {
+    for (i, search) in searches.iter().enumerate().filter(|(i, _)| !is_path || [2, 4].contains(i)) {
         let expected = sssp::run(graph, config(folder.path(), PLENTY, 2), search).unwrap();
         assert!(expected.run.bands.is_none());
         for &threads in threads {

@@ -1,25 +1,26 @@
-//! Parents: of the neighbours on the level before, the one with the smallest id.
+//! Parents of searches: of those that are proposed for a vertex, the one with the smallest id.
 //!
-//! A step sends each vertex that it finds, with its possible parents, as a message to the vertex's
-//! band, which takes the smallest of them at the end. Where vertices are not in the order of their
-//! ids, ranks decide: they are looked up band by band, and so are the vertices of the smallest
-//! ranks.
+//! A search sends each vertex with its possible parents as messages to the vertex's band, which
+//! takes the smallest of them at the end. Where vertices are not in the order of their ids, ranks
+//! decide: they are looked up band by band, and so are the vertices of the smallest ranks.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use cenote_engine::{Engine, HugeVec, Messages, Outbox, Sender, StateFile, VertexId};
+use cenote_engine::{
+    Direction, Engine, Graph, HugeVec, Messages, Outbox, Sender, StateFile, VertexId,
+};
 
-use crate::bands::Layout;
+use super::plan::{Layout, Traffic};
 use crate::parallel::fill;
 use crate::ranks::{NO_PARENT, Ranks, Vertices, is_natural};
 use crate::report::Result;
 
 /// Bytes of a message: a vertex of the band that it is sent to, and a value.
-pub(super) const MESSAGE_BYTES: usize = 8;
+pub(crate) const MESSAGE_BYTES: usize = 8;
 
 /// Pairs of a vertex of the band and a value.
-pub(super) type Pairs<'a> = Messages<'a, MESSAGE_BYTES>;
+pub(crate) type Pairs<'a> = Messages<'a, MESSAGE_BYTES>;
 
 fn message(key: VertexId, value: u32) -> [u8; MESSAGE_BYTES] {
     (u64::from(key) | u64::from(value) << 32).to_le_bytes()
@@ -30,8 +31,34 @@ fn parts(message: &[u8; MESSAGE_BYTES]) -> (VertexId, u32) {
     (both as u32, (both >> 32) as u32)
 }
 
+/// The most bytes of proposed parents: each entry of a list leads to a vertex once.
+pub(crate) fn message_bytes_max(graph: &Graph) -> u64 {
+    let entries = graph.adjacency(Direction::Out).map_or(0, |lists| lists.stored_edges());
+    let times = if is_natural(graph) { 1 } else { 2 };
+    times * MESSAGE_BYTES as u64 * (entries + graph.vertices() as u64)
+}
+
+/// What parents move, of which so many are proposed a vertex.
+pub(crate) fn traffic(graph: &Graph, proposed: f64) -> Traffic {
+    let (n, pair) = (graph.vertices() as u64, MESSAGE_BYTES as u64);
+    let proposals = (proposed * (pair * n) as f64) as u64;
+    let (arrays, messages) = match is_natural(graph) {
+        true => (0, proposals),
+        // Ranks and their vertices, and what is sent to look them up.
+        false => (8 * n, 2 * proposals + 2 * pair * n),
+    };
+    Traffic {
+        file_bytes: messages + arrays + 4 * n,
+        state_bytes_read: messages + arrays,
+        bytes_written: messages + arrays + 4 * n,
+        block_bytes: messages,
+        because: " and then of parents, which each step sends to the band of their vertex"
+            .to_owned(),
+    }
+}
+
 /// Where a step proposes parents; nowhere, if they are not asked for.
-pub(super) trait Propose: Copy + Sync {
+pub(crate) trait Propose: Copy + Sync {
     /// What a worker thread sends with.
     type Sender: Send;
 
@@ -78,7 +105,7 @@ impl Propose for () {
 }
 
 /// Proposes parents in messages.
-pub(super) struct Proposals<'m> {
+pub(crate) struct Proposals<'m> {
     outbox: Outbox<'m, MESSAGE_BYTES>,
     layout: &'m Layout,
     /// To the band of the vertex; else to that of the parent, whose rank decides.
@@ -99,7 +126,7 @@ impl<'m> Proposals<'m> {
         self.check()
     }
 
-    /// Ends the search: all proposals wait for their bands.
+    /// Ends the search; all proposals wait for their bands then.
     pub fn close(&self) -> Result<()> {
         Ok(self.outbox.close()?)
     }
@@ -130,7 +157,9 @@ impl<'m> Propose for &Proposals<'m> {
     }
 
     fn end(self, sender: &mut Self::Sender) {
-        sender.take().into_iter().for_each(|sender| self.outbox.put_back(sender));
+        if let Some(sender) = sender.take() {
+            self.outbox.put_back(sender);
+        }
     }
 
     fn check(self) -> Result<()> {
@@ -139,7 +168,7 @@ impl<'m> Propose for &Proposals<'m> {
 }
 
 /// Writes the parents of all vertices, of those that were proposed; returns their place.
-pub(super) fn write(
+pub(crate) fn write(
     engine: &Engine,
     (file, layout): (&StateFile, &Layout),
     proposed: &Pairs<'_>,
