@@ -68,6 +68,17 @@ class Graph(Runs, Lookups, States):
 
     Runs of several threads may go on at the same time. Close it, or use it in a `with` statement,
     to release its files; answers can be used on.
+
+    Example:
+        >>> with cenote.open("packages.cenote") as packages:
+        ...     packages
+        ...     packages.path, len(packages), "bash" in packages
+        ...     packages.vertex_count, packages.edge_count, packages.directed
+        Graph('packages.cenote', 64,245 vertices, 283,093 undirected edges)
+        ('packages.cenote', 64245, True)
+        (64245, 283093, False)
+        >>> packages.closed
+        True
     """
 
     def __init__(self, native: _cenote.Graph, path: PathLike) -> None:
@@ -85,6 +96,13 @@ class Graph(Runs, Lookups, States):
 
         Raises:
             GraphLocked: another thread works on it.
+
+        Example:
+            >>> friends = cenote.open("friends.cenote")
+            >>> ranks = friends.pagerank().ranks
+            >>> friends.close()
+            >>> ranks.shape, friends
+            ((3,), Graph('friends.cenote', closed))
         """
         self._native.close()
 
@@ -112,7 +130,15 @@ class Graph(Runs, Lookups, States):
         return self._native.array_length
 
     def deleted(self) -> NDArray[np.uint32]:
-        """The numbers of deleted vertices, ascending."""
+        """The numbers of deleted vertices, ascending: `uint32`, shape (deleted,).
+
+        Example:
+            >>> with cenote.update("friends.cenote") as u:
+            ...     u.delete_vertex("bob")
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     friends.deleted(), friends.vertex_count, friends.array_length
+            (array([1], dtype=uint32), 2, 3)
+        """
         return np.asarray(self._native.deleted())
 
     @property

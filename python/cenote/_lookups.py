@@ -30,7 +30,16 @@ class Lookups:
     def ids(self) -> NDArray[np.uint64] | Strings:
         """The ids of all vertices, by vertex: a `uint64` array, or strings in Arrow's format.
 
-        There are `array_length`: those of deleted vertices, too.
+        There are `array_length`: those of deleted vertices, too. They are read from the graph, and
+        in memory as long as the returned object.
+
+        Example:
+            >>> g.ids()
+            Strings(64245: '0ad', '0ad-data', '0ad-data-common', ..)
+            >>> report = cenote.import_graph([(70, 5), (5, 12)], "numbers.cenote")
+            >>> with cenote.open("numbers.cenote") as numbers:
+            ...     numbers.ids()
+            array([ 5, 12, 70], dtype=uint64)
         """
         return ids_of(self._native.ids())
 
@@ -39,11 +48,24 @@ class Lookups:
 
         Raises:
             UnknownVertex: there is none.
+
+        Example:
+            >>> bash = g.vertex_of("bash")
+            >>> bash, int(g.degree()[bash])
+            (1156, 27)
         """
         return self._native.vertex_of(id)
 
     def id_of(self, vertex: int) -> int | str:
-        """The id of a vertex, by its number."""
+        """The id of a vertex, by its number.
+
+        Raises:
+            InvalidInput: the graph has no vertex of that number.
+
+        Example:
+            >>> g.id_of(int(g.degree().argmax()))
+            'libc6'
+        """
         return self._native.id_of(vertex)
 
     def value(self, id: VertexId) -> int | float | None:
@@ -51,6 +73,12 @@ class Lookups:
 
         Raises:
             UnknownVertex: there is no vertex of the id.
+
+        Example:
+            >>> report = cenote.import_graph([("ada", "bob")], "ages.cenote", values={"ada": 36})
+            >>> with cenote.open("ages.cenote") as ages:
+            ...     ages.value("ada"), ages.value("bob")
+            (36, None)
         """
         return self._native.value(id)
 
@@ -116,6 +144,8 @@ class Lookups:
 
         Raises:
             UnknownVertex: there is no vertex of an id.
+            Unsupported: `direction="in"` of a directed graph without in-edges.
+            MemoryBudget: the memory does not hold the lists.
 
         Example:
             >>> g.neighbors("bash")[:3]
@@ -159,10 +189,20 @@ class Lookups:
         """The neighbours of a vertex with the weights of the edges as `float64`, or of many.
 
         Returns:
-            Two arrays, or a list of ids and an array; for many vertices a list of such pairs.
+            The ids, an array of `uint64` or a list of strings, and the weights, `float64`, both of
+            shape (neighbours,); for many vertices a list of such pairs.
 
         Raises:
-            Unsupported: the graph has no weights. As `neighbors`.
+            Unsupported: the graph has no weights, or no in-edges.
+            UnknownVertex: there is no vertex of an id.
+            MemoryBudget: the memory does not hold the lists.
+
+        Example:
+            >>> roads = [("ada", "bob", 2.5), ("ada", "cem", 4)]
+            >>> report = cenote.import_graph(roads, "roads.cenote", weights="f32")
+            >>> with cenote.open("roads.cenote") as graph:
+            ...     graph.weighted_neighbors("ada"), graph.weighted_neighbors(["bob"])
+            ((['bob', 'cem'], array([2.5, 4. ])), [(['ada'], array([2.5]))])
         """
         inward = is_inward(direction)
         degrees, found, weights = self._native.neighbors(ids, inward, True, memory, threads)
@@ -237,8 +277,12 @@ class Lookups:
     ) -> int | NDArray[np.uint64]:
         """The degree of a vertex, or an array of those of many; of all by vertex, if none is given.
 
+        Returns:
+            A number, or a `uint64` array of shape (ids,), of all of shape (array_length,).
+
         Raises:
             UnknownVertex: there is no vertex of an id.
+            Unsupported: `direction="in"` of a directed graph without in-edges.
 
         Example:
             >>> g.degree("bash"), g.degree(["bash", "vim"]).tolist(), int(g.degree().max())

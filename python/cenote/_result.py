@@ -32,7 +32,17 @@ UNREACHED = 2**32 - 1
 
 
 class Result:
-    """The answer of a run: `answer[column]` are its values, by vertex; iterating gives columns."""
+    """The answer of a run: `answer[column]` are its values, by vertex; iterating gives columns.
+
+    Example:
+        >>> ranks = g.pagerank(memory="64MiB")
+        >>> ranks.algorithm, ranks.columns, len(ranks)
+        ('pagerank', ['rank'], 64245)
+        >>> ranks["rank"].shape, ranks["rank"].dtype, ranks["vertex"][:3].tolist()
+        ((64245,), dtype('float64'), [0, 1, 2])
+        >>> ranks.summary["top"][0]["vertex"], ranks.stats["bytes_read"]
+        ('libc6', 2437120)
+    """
 
     def __init__(self, native: _cenote.Answer) -> None:
         self._native = native
@@ -44,7 +54,7 @@ class Result:
 
     @cached_property
     def stats(self) -> dict[str, Any]:
-        """Statistics of the run: seconds, bytes read, requests, memory and others."""
+        """Statistics of the run: `seconds`, `bytes_read`, `peak_rss_bytes` and others."""
         stats: dict[str, Any] = json.loads(self._native.stats())
         return stats
 
@@ -68,7 +78,11 @@ class Result:
         return iter(self.columns)
 
     def __getitem__(self, column: str) -> NDArray[Any]:
-        """The values of a column, by vertex; `"vertex"` are the numbers of all vertices."""
+        """The values of a column, shape (vertices,); `"vertex"` are the numbers of all vertices.
+
+        Raises:
+            KeyError: the answer has no such column; `columns` are those that it has.
+        """
         if column in self.columns:
             found = np.asarray(self._native.values(column))
             # The native part has bytes for booleans alone.
@@ -86,14 +100,27 @@ class Result:
         raise AttributeError(reason)
 
     def ids(self) -> NDArray[np.uint64] | Strings:
-        """The ids of all vertices: a `uint64` array, or strings in Arrow's format.
+        """The ids of all vertices: a `uint64` array of shape (vertices,), or strings for Arrow.
 
         They are read from the graph, and in memory as long as the returned object.
+
+        Example:
+            >>> ranks = g.pagerank()
+            >>> ranks.ids()[ranks.ranks.argmax()]
+            'libc6'
         """
         return ids_of(self._native.ids())
 
     def deleted(self) -> NDArray[np.uint32]:
-        """The numbers of deleted vertices, whose values have no meaning."""
+        """The numbers of deleted vertices, ascending, shape (deleted,): their values mean nothing.
+
+        Example:
+            >>> with cenote.update("friends.cenote") as u:
+            ...     u.delete_vertex("ada")
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     friends.wcc().deleted()
+            array([0], dtype=uint32)
+        """
         return np.asarray(self._native.deleted())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -101,17 +128,40 @@ class Result:
         return self._native.__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pyarrow.Table:
-        """The table in pyarrow: `vertex`, then the columns; a missing value is null."""
+        """The table in pyarrow: `vertex`, then the columns; a missing value is null.
+
+        Raises:
+            InvalidInput: the answer has no column.
+
+        Example:
+            >>> table = g.wcc().to_arrow()
+            >>> table.num_rows, table.slice(1, 1).to_pylist()
+            (64245, [{'vertex': '0ad-data', 'component': '0ad'}])
+        """
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The table in pandas."""
+        """The table in pandas.
+
+        A missing value is NaN in a column of floats, and makes one of integers a column of floats.
+
+        Example:
+            >>> g.degrees().to_pandas().nlargest(2, "degree")
+                       vertex  degree
+            15548       libc6   21840
+            39094  libstdc++6    7465
+        """
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """The table in Polars."""
+        """The table in Polars.
+
+        Example:
+            >>> g.degrees().to_polars().row(0, named=True)
+            {'vertex': '0ad', 'degree': 25}
+        """
         import polars
 
         return polars.DataFrame(self)
@@ -120,6 +170,18 @@ class Result:
         """Writes the table as `.parquet`, `.csv` or `.npy`, streamed. Returns the bytes written.
 
         The file appears under its name when it is complete.
+
+        Raises:
+            InvalidInput: another ending, or `.npy` of a graph whose ids are strings.
+            FileError: the file cannot be written.
+
+        Example:
+            >>> report = cenote.import_graph([(1, 2), (2, 3)], "numbers.cenote")
+            >>> with cenote.open("numbers.cenote") as numbers:
+            ...     bytes_written = numbers.bfs(1).write("levels.npy")
+            >>> np.load("levels.npy")
+            array([(1, 0), (2, 1), (3, 2)],
+                  dtype=[('vertex', '<u8'), ('level', '<i8')])
         """
         return self._native.write(path)
 
@@ -146,11 +208,41 @@ class Result:
         return Report(self._native.report_html()) if path is None else self._native.report(path)
 
     def to_parquet(self, path: PathLike) -> int:
-        """Writes the table as Parquet, to a name that ends with `.parquet`."""
+        """Writes the table as Parquet, to a name that ends with `.parquet`.
+
+        Returns the bytes written.
+
+        Raises:
+            InvalidInput: another ending.
+            FileError: the file cannot be written.
+
+        Example:
+            >>> import pyarrow.parquet
+            >>> bytes_written = g.bfs("bash").to_parquet("levels.parquet")
+            >>> pyarrow.parquet.read_schema("levels.parquet").names
+            ['vertex', 'level']
+        """
         return self._write(path, ".parquet")
 
     def to_csv(self, path: PathLike) -> int:
-        """Writes the table as CSV, to a name that ends with `.csv`."""
+        """Writes the table as CSV, to a name that ends with `.csv`.
+
+        Returns the bytes written.
+
+        Raises:
+            InvalidInput: another ending.
+            FileError: the file cannot be written.
+
+        Example:
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     friends.bfs("ada").to_csv("levels.csv")
+            31
+            >>> print(open("levels.csv").read(), end="")
+            vertex,level
+            ada,0
+            bob,1
+            cem,2
+        """
         return self._write(path, ".csv")
 
     def _write(self, path: PathLike, ending: str) -> int:
