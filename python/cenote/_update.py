@@ -495,7 +495,7 @@ def compact(
         progress: see `cenote.Progress`.
 
     Returns:
-        Counts: `vertices`, `edges`, `bytes_before`, `bytes_after`, `seconds` and others.
+        Counts and times: `vertices`, `edges`, `bytes_before`, `bytes_after`, `seconds` and others.
 
     Raises:
         GraphLocked: a writer has the graph open. After any error the graph is as it was.
