@@ -17,8 +17,8 @@ from ._import import import_graph
 from ._options import Progress, RunOptions
 from ._replay import pool_replay, tier_replay
 from ._report import Report
+from ._result import UNREACHED, Result
 from ._results import (
-    UNREACHED,
     Betweenness,
     Bfs,
     Communities,
@@ -36,7 +36,6 @@ from ._results import (
     PageRank,
     Ppr,
     Reach,
-    Result,
     Similar,
     Sssp,
     Triangles,

@@ -27,15 +27,26 @@ class Sample:
 
     Attributes:
         ids: the id of each vertex of the sample: first the given ones, each once.
-        vertices: and its number in the graph, `uint32`: its place in the arrays of answers and its
-            row of features.
+        vertices: and its number in the graph, `uint32`, shape (vertices,): its place in the arrays
+            of answers and its row of features.
         seeds: how many were given.
-        layers: the edges of each layer, the nearest first, as two `int64` arrays: the sampled
-            neighbours, and for each the vertex whose neighbour it is.
+        layers: the edges of each layer, the nearest first, as two `int64` arrays of shape
+            (edges,): the sampled neighbours, and for each the vertex whose neighbour it is.
         positions: of each layer, for each edge its position in the list of that vertex, as
-            `neighbors` and `weighted_neighbors` return it: `int64`. With the vertex it names the
-            edge. The edge number `starts[sample.vertices[target]] + position`, with the sums
-            `starts = np.cumsum(degree) - degree` of `degree = g.degree()`, is unique in the graph.
+            `neighbors` and `weighted_neighbors` return it: `int64`, shape (edges,). With the vertex
+            it names the edge. The edge number `starts[sample.vertices[target]] + position`, with
+            the sums `starts = np.cumsum(degree) - degree` of `degree = g.degree()`, is unique in
+            the graph.
+
+    Example:
+        >>> sample = g.sample_neighbors("bash", fanouts=[3, 2], seed=7)
+        >>> sample.seeds, sample.ids[:4]
+        (1, ['bash', 'bash-builtins', 'git-ftp', 'podget'])
+        >>> sources, targets = sample.layers[0]
+        >>> sources, targets, sample.positions[0].shape
+        (array([1, 2, 3]), array([0, 0, 0]), (3,))
+        >>> [g.id_of(vertex) for vertex in sample.vertices[sources]]
+        ['bash-builtins', 'git-ftp', 'podget']
     """
 
     ids: Ids
@@ -71,23 +82,52 @@ class Edges:
         yield from pyarrow.RecordBatchReader.from_stream(self)
 
     def to_arrow(self) -> pyarrow.Table:
-        """All edges in pyarrow."""
+        """All edges in pyarrow.
+
+        Example:
+            >>> g.edges().to_arrow().slice(0, 1).to_pylist()
+            [{'source': '0ad', 'target': '0ad-data'}]
+        """
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All edges in pandas."""
+        """All edges in pandas.
+
+        Example:
+            >>> g.edges().to_pandas().head(2)
+              source           target
+            0    0ad         0ad-data
+            1    0ad  0ad-data-common
+        """
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """All edges in Polars."""
+        """All edges in Polars.
+
+        Example:
+            >>> edges = g.edges().to_polars()
+            >>> edges.shape, edges.row(0)
+            ((283093, 2), ('0ad', '0ad-data'))
+        """
         import polars
 
         return polars.DataFrame(self)
 
     def to_parquet(self, path: PathLike, *, overwrite: bool = False) -> int:
-        """Writes them, streamed, to a name that ends with `.parquet`. Returns the bytes written."""
+        """Writes them, streamed, to a name that ends with `.parquet`. Returns the bytes written.
+
+        Raises:
+            InvalidInput: another ending, or the file exists, without `overwrite`.
+            FileError: the file cannot be written.
+
+        Example:
+            >>> import pyarrow.parquet
+            >>> size = g.edges().to_parquet("edges.parquet")
+            >>> pyarrow.parquet.read_metadata("edges.parquet").num_rows == g.edge_count
+            True
+        """
         if not str(path).lower().endswith(".parquet"):
             raise InvalidInput(f"{path}: expected a name that ends with .parquet")
         return self._graph.export(path, overwrite=overwrite)["file_bytes"]

@@ -28,6 +28,14 @@ class Features:
     The pages of the rows are read with many requests in flight, adjacent pages in one request, past
     the page cache of the system. Memory is that of the array, and at most 16 MiB for each thread
     that fetches. It stays open when the graph is closed.
+
+    Example:
+        >>> size = g.write_features("x.features", np.eye(3, dtype=np.float32)[g.degree() % 3])
+        >>> x = g.features("x.features")
+        >>> x.path, x.shape, x.dtype
+        ('x.features', (64245, 3), dtype('float32'))
+        >>> x[g.vertex_of("bash")], x[:100].shape, x[g.degree() > 1000].shape
+        (array([1., 0., 0.], dtype=float32), (100, 3), (21, 3))
     """
 
     def __init__(self, graph: _cenote.Graph, path: PathLike) -> None:

@@ -1,40 +1,34 @@
-"""Stored graphs: look-ups, description, states and changes."""
+"""Stored graphs: opened, looked at, visited, written to other files."""
 
 from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from . import _cenote, _results
-from ._edges import Edges, Sample
+from . import _cenote
+from ._edges import Edges
 from ._features import Features, write
+from ._lookups import Lookups, is_inward
 from ._options import (
-    Ids,
     Memory,
     OnProgress,
     PathLike,
-    VertexId,
     VertexIds,
     listener,
     warn,
 )
+from ._result import html_table
 from ._runs import Runs
 from ._states import States
-from ._strings import Strings
 from ._visit import Frontier, Visit
 from .errors import InvalidInput, UnknownVertex
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
-
-
-WeightedIds: TypeAlias = "tuple[Ids, NDArray[np.float64]]"
-"""Neighbours, and the weight of the edge to each."""
 
 
 def open(
@@ -69,11 +63,22 @@ def open(
     return Graph(native, path)
 
 
-class Graph(Runs, States):
+class Graph(Runs, Lookups, States):
     """An open graph. It stays as it is when it was opened, whatever changes the file later.
 
     Runs of several threads may go on at the same time. Close it, or use it in a `with` statement,
     to release its files; answers can be used on.
+
+    Example:
+        >>> with cenote.open("packages.cenote") as packages:
+        ...     packages
+        ...     packages.path, len(packages), "bash" in packages
+        ...     packages.vertex_count, packages.edge_count, packages.directed
+        Graph('packages.cenote', 64,245 vertices, 283,093 undirected edges)
+        ('packages.cenote', 64245, True)
+        (64245, 283093, False)
+        >>> packages.closed
+        True
     """
 
     def __init__(self, native: _cenote.Graph, path: PathLike) -> None:
@@ -91,6 +96,13 @@ class Graph(Runs, States):
 
         Raises:
             GraphLocked: another thread works on it.
+
+        Example:
+            >>> friends = cenote.open("friends.cenote")
+            >>> ranks = friends.pagerank().ranks
+            >>> friends.close()
+            >>> ranks.shape, friends
+            ((3,), Graph('friends.cenote', closed))
         """
         self._native.close()
 
@@ -118,7 +130,15 @@ class Graph(Runs, States):
         return self._native.array_length
 
     def deleted(self) -> NDArray[np.uint32]:
-        """The numbers of deleted vertices, ascending."""
+        """The numbers of deleted vertices, ascending: `uint32`, shape (deleted,).
+
+        Example:
+            >>> with cenote.update("friends.cenote") as u:
+            ...     u.delete_vertex("bob")
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     friends.deleted(), friends.vertex_count, friends.array_length
+            (array([1], dtype=uint32), 2, 3)
+        """
         return np.asarray(self._native.deleted())
 
     @property
@@ -154,229 +174,7 @@ class Graph(Runs, States):
             return f"<p>{html.escape(repr(self))}</p>"
         kind = "directed" if self.directed else "undirected"
         facts = {"vertices": f"{self.vertex_count:,}", f"{kind} edges": f"{self.edge_count:,}"}
-        return _results.html_table(f"Graph: {self.path}", facts)
-
-    # Look-ups -----------------------------------------------------------------------------------
-
-    def ids(self) -> NDArray[np.uint64] | Strings:
-        """The ids of all vertices, by vertex: a `uint64` array, or strings in Arrow's format.
-
-        There are `array_length`: those of deleted vertices, too.
-        """
-        return _results._ids(self._native.ids())
-
-    def vertex_of(self, id: VertexId) -> int:
-        """The number of the vertex with an id: its place in the arrays of answers.
-
-        Raises:
-            UnknownVertex: there is none.
-        """
-        return self._native.vertex_of(id)
-
-    def id_of(self, vertex: int) -> int | str:
-        """The id of a vertex, by its number."""
-        return self._native.id_of(vertex)
-
-    def value(self, id: VertexId) -> int | float | None:
-        """The value of a vertex, that an import or an update has given it; None without one.
-
-        Raises:
-            UnknownVertex: there is no vertex of the id.
-        """
-        return self._native.value(id)
-
-    def values(self) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-        """The numbers of the vertices that have a value, ascending, and their values.
-
-        Returns:
-            Two arrays of shape (values,), the second of `uint64`, `int64` or `float64` as the graph
-            stores them. They are all in memory.
-
-        Example:
-            >>> cenote.import_graph([(1, 2)], "valued.cenote")["vertices"]
-            2
-            >>> with cenote.update("valued.cenote", values="f64") as u:
-            ...     u.set_value(2, 0.5)
-            >>> with cenote.open("valued.cenote") as valued:
-            ...     valued.value(1), valued.value(2), [a.tolist() for a in valued.values()]
-            (None, 0.5, [[1], [0.5]])
-        """
-        vertices, values = self._native.values()
-        return np.asarray(vertices), np.asarray(values)
-
-    @overload
-    def neighbors(  # type: ignore[overload-overlap]  # a string is one id, not several
-        self,
-        ids: VertexId,
-        *,
-        direction: Literal["out", "in"] = "out",
-        memory: Memory | None = None,
-        threads: int | None = None,
-    ) -> Ids: ...
-
-    @overload
-    def neighbors(
-        self,
-        ids: Iterable[VertexId],
-        *,
-        direction: Literal["out", "in"] = "out",
-        memory: Memory | None = None,
-        threads: int | None = None,
-    ) -> list[Ids]: ...
-
-    def neighbors(
-        self,
-        ids: VertexIds,
-        *,
-        direction: Literal["out", "in"] = "out",
-        memory: Memory | None = None,
-        threads: int | None = None,
-    ) -> Ids | list[Ids]:
-        """The neighbours of a vertex, or of many, which are read with many requests in flight.
-
-        Args:
-            ids: an id, or ids.
-            direction: `"in"` for a directed graph that was imported with `in_edges`.
-            memory: bytes for lists and ids while they are read [256 MiB]; those for pages that stay
-                from call to call are the `memory` of `cenote.open`.
-            threads: reading threads [one per core].
-
-        Returns:
-            The ids of the neighbours, ascending: a `uint64` array or a list of strings; for many
-            vertices a list of these. They are all in memory.
-
-        Raises:
-            UnknownVertex: there is no vertex of an id.
-
-        Example:
-            >>> g.neighbors("bash")[:3]
-            ['backupninja', 'base-files', 'bash-builtins']
-            >>> [len(found) for found in g.neighbors(["bash", "vim"])]
-            [27, 50]
-        """
-        inward = _is_inward(direction)
-        degrees, found, _ = self._native.neighbors(ids, inward, False, memory, threads)
-        lists = self._split(degrees, _results.id_list(found))
-        return lists[0] if _is_one(ids) else lists
-
-    @overload
-    def weighted_neighbors(  # type: ignore[overload-overlap]  # a string is one id, not several
-        self,
-        ids: VertexId,
-        *,
-        direction: Literal["out", "in"] = "out",
-        memory: int | None = None,
-        threads: int | None = None,
-    ) -> WeightedIds: ...
-
-    @overload
-    def weighted_neighbors(
-        self,
-        ids: Iterable[VertexId],
-        *,
-        direction: Literal["out", "in"] = "out",
-        memory: int | None = None,
-        threads: int | None = None,
-    ) -> list[WeightedIds]: ...
-
-    def weighted_neighbors(
-        self,
-        ids: VertexIds,
-        *,
-        direction: Literal["out", "in"] = "out",
-        memory: Memory | None = None,
-        threads: int | None = None,
-    ) -> WeightedIds | list[WeightedIds]:
-        """The neighbours of a vertex with the weights of the edges as `float64`, or of many.
-
-        Returns:
-            Two arrays, or a list of ids and an array; for many vertices a list of such pairs.
-
-        Raises:
-            Unsupported: the graph has no weights. As `neighbors`.
-        """
-        inward = _is_inward(direction)
-        degrees, found, weights = self._native.neighbors(ids, inward, True, memory, threads)
-        lists: list[Ids] = self._split(degrees, _results.id_list(found))
-        parts: list[NDArray[np.float64]] = self._split(degrees, np.asarray(weights))
-        pairs = list(zip(lists, parts, strict=True))
-        return pairs[0] if _is_one(ids) else pairs
-
-    def sample_neighbors(
-        self,
-        seeds: VertexIds,
-        *,
-        fanouts: Sequence[int],
-        replace: bool = False,
-        weights: bool = False,
-        seed: int = 1,
-        direction: Literal["out", "in"] = "out",
-        memory: Memory | None = None,
-        threads: int | None = None,
-    ) -> Sample:
-        """Samples neighbours, layer by layer: a mini-batch for training.
-
-        Of each of `seeds` at most `fanouts[0]` neighbours are sampled, of each vertex that is new
-        then at most `fanouts[1]`, and so on. The sample depends on `seed`, the ids and the other
-        arguments alone, not on threads, memory or the order of the vertices in the file.
-
-        Of a long list only the pages that hold a sampled neighbour are read. Whole lists are read
-        of a graph in another order than that of the ids, of vertices with neighbours that came
-        after the import, and with `weights`.
-
-        Args:
-            seeds: an id, or ids; one that is given twice counts once.
-            fanouts: how many neighbours to sample of each vertex of a layer.
-            replace: whether a neighbour may be sampled more than once; then there are as many as
-                the fanout of each vertex that has one. A fanout is at most 2^20 then.
-            weights: sample with probabilities proportional to the weights of the edges: without
-                replacement one after the other, each among those that are left. An edge of weight 0
-                is never sampled.
-            seed: of the random numbers.
-            direction: `"in"` for a directed graph that was imported with `in_edges`.
-            memory: for pages and lists while they are read [256 MiB], and as much for the sample,
-                of which an edge counts 64 bytes [half of the machine's].
-            threads: reading threads [one per core].
-
-        Raises:
-            UnknownVertex: there is no vertex of an id.
-            MemoryBudget: the sample does not fit.
-            InvalidInput: no fanout, or one that is 0; a weight that is negative or not finite.
-            Unsupported: `weights` of a graph that has none.
-
-        Example:
-            >>> sample = g.sample_neighbors(["bash", "vim"], fanouts=[15, 10], seed=7)
-            >>> sample.seeds, [len(src) for src, dst in sample.layers]
-            (2, [30, 148])
-        """
-        inward, fanouts = _is_inward(direction), list(fanouts)
-        ids, vertices, count, layers = self._native.sample_neighbors(
-            seeds, fanouts, seed, inward, replace, weights, memory, threads
-        )
-        parts = [(np.asarray(sources), np.asarray(targets)) for sources, targets, _ in layers]
-        positions = [np.asarray(places) for _, _, places in layers]
-        return Sample(_results.id_list(ids), np.asarray(vertices), count, parts, positions)
-
-    @staticmethod
-    def _split(degrees: _cenote.Array, items: Any) -> list[Any]:
-        """Parts of an array or list, of given lengths."""
-        ends = np.cumsum(np.asarray(degrees), dtype=np.int64).tolist()
-        return [items[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-
-    def degree(
-        self, ids: VertexIds | None = None, *, direction: Literal["out", "in"] = "out"
-    ) -> int | NDArray[np.uint64]:
-        """The degree of a vertex, or an array of those of many; of all by vertex, if none is given.
-
-        Raises:
-            UnknownVertex: there is no vertex of an id.
-
-        Example:
-            >>> g.degree("bash"), g.degree(["bash", "vim"]).tolist(), int(g.degree().max())
-            (27, [27, 50], 21840)
-        """
-        degrees = np.asarray(self._native.degree(ids, _is_inward(direction)))
-        return int(degrees[0]) if ids is not None and _is_one(ids) else degrees
+        return html_table(f"Graph: {self.path}", facts)
 
     def visit(
         self,
@@ -425,7 +223,7 @@ class Graph(Runs, States):
             True
         """
         native = _cenote.Lists.open(
-            self._native, _is_inward(direction), weights, memory, threads, batch_edges
+            self._native, is_inward(direction), weights, memory, threads, batch_edges
         )
         return Visit(native, self, frontier)
 
@@ -552,14 +350,3 @@ class Graph(Runs, States):
         )
         names = ("vertices", "edges", "isolated", "bytes_read", "file_bytes")
         return dict(zip(names, counts, strict=True))
-
-
-def _is_inward(direction: str) -> bool:
-    if direction not in ("out", "in"):
-        raise InvalidInput(f"direction is {direction!r}: expected 'out' or 'in'")
-    return direction == "in"
-
-
-def _is_one(ids: object) -> bool:
-    """Whether it is one id, not several."""
-    return isinstance(ids, str | int | np.integer)

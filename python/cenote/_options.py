@@ -44,6 +44,15 @@ class Progress:
         seconds: since the start of the call.
         per_second: what is done of the phase, per second of it.
         seconds_left: until the end of the phase at that rate, if it is known.
+
+    Example:
+        >>> seen = []
+        >>> ok = cenote.check("packages.cenote", progress=seen.append)
+        >>> last = seen[-1]
+        >>> last.phase, last.done, last.total, last.seconds_left
+        ('checking pages', 765, 765, 0.0)
+        >>> last.seconds > 0, last.per_second > 0
+        (True, True)
     """
 
     phase: str
@@ -76,6 +85,14 @@ class RunOptions(TypedDict, total=False):
         verify: check the result with a serial algorithm.
         progress: True for a line on stderr, or a callable that gets `cenote.Progress` up to 20
             times a second; an exception of it ends the run.
+
+    Example:
+        >>> options: cenote.RunOptions = {"memory": "64MiB", "cache": "8MiB", "threads": 2}
+        >>> options |= {"strategy": "auto", "depth": 32, "state_dir": ".", "progress": False}
+        >>> options |= {"explain": True, "record": True, "verify": True}
+        >>> found = g.wcc(**options)
+        >>> found.components, found.stats["verified"], len(found.stats["steps"]) > 0
+        (201, True, True)
     """
 
     memory: Memory

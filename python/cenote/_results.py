@@ -1,221 +1,57 @@
-"""Answers of runs.
-
-An array of an answer has one value for each vertex, by the number of the vertex: `ids()` are the
-ids in the same order. It is a read-only NumPy view of the memory of the answer where that has it,
-without a copy. As a table (`to_arrow()`, `to_pandas()`, `to_polars()`, `write()`) an answer has the
-ids themselves, ascending, and no deleted vertices.
-"""
+"""Answers of runs: a class each, with its arrays and figures by name."""
 
 from __future__ import annotations
 
-import html
-import json
-from collections.abc import Iterator
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _cenote
-from ._options import Ids, PathLike
-from ._report import Report
-from ._strings import Strings
+from ._result import Result
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow
     from numpy.typing import NDArray
-
-UNREACHED = 2**32 - 1
-"""In `levels`, of a vertex that was not reached, and in `parents`, of one without a parent."""
-
-
-class Result:
-    """The answer of a run: `answer[column]` are its values, by vertex; iterating gives columns."""
-
-    def __init__(self, native: _cenote.Answer) -> None:
-        self._native = native
-
-    @property
-    def algorithm(self) -> str:
-        """The algorithm."""
-        return self._native.algorithm
-
-    @cached_property
-    def stats(self) -> dict[str, Any]:
-        """Statistics of the run: seconds, bytes read, requests, memory and others."""
-        stats: dict[str, Any] = json.loads(self._native.stats())
-        return stats
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """A summary of the result, as `cenote run --json` prints it."""
-        summary: dict[str, Any] = json.loads(self._native.summary())
-        return summary
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the values of each vertex."""
-        return self._native.columns()
-
-    def __len__(self) -> int:
-        """The length of each array: the number of vertices, deleted ones too."""
-        return len(self._native)
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of the columns."""
-        return iter(self.columns)
-
-    def __getitem__(self, column: str) -> NDArray[Any]:
-        """The values of a column, by vertex; `"vertex"` are the numbers of all vertices."""
-        if column in self.columns:
-            found = np.asarray(self._native.values(column))
-            # The native part has bytes for booleans alone.
-            return found.view(bool) if found.dtype == np.uint8 else found
-        if column == "vertex" and self.columns:
-            return np.arange(len(self), dtype=np.uint32)
-        columns = ", ".join(self.columns) or "none"
-        raise KeyError(f"this answer of {self.algorithm} has no column {column!r}, only {columns}")
-
-    def _given_by(self, column: str, option: str) -> NDArray[Any]:
-        """The values of a column that a run has by an option."""
-        if column in self.columns:
-            return self[column]
-        reason = f"this run of {self.algorithm} has no {column!r}: run it {option}"
-        raise AttributeError(reason)
-
-    def ids(self) -> NDArray[np.uint64] | Strings:
-        """The ids of all vertices: a `uint64` array, or strings in Arrow's format.
-
-        They are read from the graph, and in memory as long as the returned object.
-        """
-        return _ids(self._native.ids())
-
-    def deleted(self) -> NDArray[np.uint32]:
-        """The numbers of deleted vertices, whose values have no meaning."""
-        return np.asarray(self._native.deleted())
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The table as an Arrow stream, in batches of 65,536 rows."""
-        return self._native.__arrow_c_stream__(requested_schema)
-
-    def to_arrow(self) -> pyarrow.Table:
-        """The table in pyarrow: `vertex`, then the columns; a missing value is null."""
-        import pyarrow
-
-        return pyarrow.table(self)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The table in pandas."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        """The table in Polars."""
-        import polars
-
-        return polars.DataFrame(self)
-
-    def write(self, path: PathLike) -> int:
-        """Writes the table as `.parquet`, `.csv` or `.npy`, streamed. Returns the bytes written.
-
-        The file appears under its name when it is complete.
-        """
-        return self._native.write(path)
-
-    @overload
-    def report(self, path: PathLike) -> int: ...
-
-    @overload
-    def report(self) -> Report: ...
-
-    def report(self, path: PathLike | None = None) -> int | Report:
-        """A report to look at, written to a name that ends with `.html`. Returns the bytes written.
-
-        Without a path it returns the page, which a notebook shows.
-
-        It is one page without references to anything outside of it: a picture of the answer, the
-        figures of the run, and of a run with `record=True` what bounded it, its timeline, its steps
-        and the time of its reads. The file appears under its name when it is complete.
-
-        Example:
-            >>> ranks = g.pagerank(memory="64MiB", record=True)
-            >>> ranks.report("ranks.html") > 10_000
-            True
-        """
-        return Report(self._native.report_html()) if path is None else self._native.report(path)
-
-    def to_parquet(self, path: PathLike) -> int:
-        """Writes the table as Parquet, to a name that ends with `.parquet`."""
-        return self._write(path, ".parquet")
-
-    def to_csv(self, path: PathLike) -> int:
-        """Writes the table as CSV, to a name that ends with `.csv`."""
-        return self._write(path, ".csv")
-
-    def _write(self, path: PathLike, ending: str) -> int:
-        if not str(path).lower().endswith(ending):
-            from .errors import InvalidInput
-
-            raise InvalidInput(f"{path}: expected a name that ends with {ending}")
-        return self.write(path)
-
-    def _facts(self) -> dict[str, Any]:
-        """What the representation shows."""
-        facts = {
-            key: value
-            for key, value in self.summary.items()
-            if value is not None and not isinstance(value, list)
-        }
-        return facts | {"seconds": round(self.stats["seconds"], 3)}
-
-    def __repr__(self) -> str:
-        facts = ", ".join(f"{key}={value!r}" for key, value in self._facts().items())
-        return f"{type(self).__name__}({facts})"
-
-    def _repr_html_(self) -> str:
-        return html_table(f"{type(self).__name__}: {', '.join(self.columns)}", self._facts())
-
-
-def html_table(caption: str, facts: dict[str, Any]) -> str:
-    """Facts as a table for a notebook."""
-    cells = (
-        f"<tr><th>{html.escape(key)}</th><td>{html.escape(str(value))}</td></tr>"
-        for key, value in facts.items()
-    )
-    return f"<table><caption>{html.escape(caption)}</caption>{''.join(cells)}</table>"
-
-
-def _ids(native: _cenote.Array | _cenote.Strings) -> NDArray[np.uint64] | Strings:
-    return Strings(native) if isinstance(native, _cenote.Strings) else np.asarray(native)
-
-
-def id_list(native: _cenote.Array | _cenote.Strings) -> Ids:
-    """Ids as an array of integers or a list of strings."""
-    found = _ids(native)
-    return found.to_pylist() if isinstance(found, Strings) else found
 
 
 class Betweenness(Result):
-    """Betweenness centrality."""
+    """Betweenness centrality.
+
+    Example:
+        >>> with cenote.open("friends.cenote") as friends:
+        ...     found = friends.betweenness(["ada", "bob", "cem"])
+        ...     found.betweenness
+        array([0., 2., 0.])
+    """
 
     @property
     def betweenness(self) -> NDArray[np.float64]:
-        """The betweenness of each vertex; computed when it is first read, 8 bytes a vertex."""
+        """The betweenness of each vertex, shape (vertices,); computed when it is first read."""
         return self["betweenness"]
 
 
 class Bfs(Result):
-    """Levels and parents of a breadth-first search."""
+    """Levels and parents of a breadth-first search.
+
+    Example:
+        >>> with cenote.open("friends.cenote") as friends:
+        ...     search = friends.bfs("ada", parents=True)
+        >>> search.levels, search.parents
+        (array([0, 1, 2], dtype=uint32), array([0, 0, 1], dtype=uint32))
+        >>> search.reached, search.depth
+        (3, 2)
+    """
 
     @property
     def levels(self) -> NDArray[np.uint32]:
-        """The least number of edges from a source, `UNREACHED` where there is no path."""
+        """The fewest edges from a source, `UNREACHED` where there is no path; shape (vertices,)."""
         return self["level"]
 
     @property
     def parents(self) -> NDArray[np.uint32]:
-        """The number of the vertex before, `UNREACHED` where there is none; with `parents=True`."""
+        """The number of the vertex before, `UNREACHED` where there is none; shape (vertices,).
+
+        Raises:
+            AttributeError: the run was without `parents=True`.
+        """
         return self._given_by("parent", "with `parents=True`")
 
     @property
@@ -230,16 +66,30 @@ class Bfs(Result):
 
 
 class Labels(Result):
-    """A label of each vertex: a vertex whose id names the group."""
+    """A label of each vertex: a vertex whose id names the group.
+
+    Example:
+        >>> groups = g.cdlp(iterations=3)
+        >>> groups.labels.shape, groups.labels.dtype
+        ((64245,), dtype('uint32'))
+        >>> groups.ids()[groups.labels[g.vertex_of("bash")]]
+        'backupninja'
+    """
 
     @property
     def labels(self) -> NDArray[np.uint32]:
-        """The number of the vertex that names the group of each vertex."""
+        """The number of the vertex that names the group of each vertex, shape (vertices,)."""
         return self[self.columns[0]]
 
 
 class Components(Labels):
-    """Components, named by their smallest id."""
+    """Components, named by their smallest id.
+
+    Example:
+        >>> found = g.wcc()
+        >>> found.components, found.largest, int(np.bincount(found.labels).max())
+        (201, 63554, 63554)
+    """
 
     @property
     def components(self) -> int:
@@ -253,7 +103,13 @@ class Components(Labels):
 
 
 class Communities(Labels):
-    """Communities."""
+    """Communities.
+
+    Example:
+        >>> found = g.cdlp(iterations=3)
+        >>> found.communities == len(np.unique(found.labels))
+        True
+    """
 
     @property
     def communities(self) -> int:
@@ -262,7 +118,16 @@ class Communities(Labels):
 
 
 class ModularityCommunities(Communities):
-    """Communities of high modularity."""
+    """Communities of high modularity.
+
+    Example:
+        >>> edges = [(1, 2), (2, 3), (3, 1), (4, 5), (5, 6), (6, 4), (3, 4)]
+        >>> report = cenote.import_graph(edges, "triangles.cenote")
+        >>> with cenote.open("triangles.cenote") as triangles:
+        ...     found = triangles.leiden()
+        >>> found.communities, round(found.modularity, 3)
+        (2, 0.357)
+    """
 
     @property
     def modularity(self) -> float:
@@ -271,11 +136,20 @@ class ModularityCommunities(Communities):
 
 
 class Degrees(Result):
-    """Degrees."""
+    """Degrees.
+
+    Example:
+        >>> edges = [("ada", "bob"), ("ada", "cem")]
+        >>> found = cenote.degrees(edges, directed=True, keep_duplicates=True)
+        >>> found.degrees
+        array([2, 1, 1], dtype=uint64)
+        >>> found.out_degrees.tolist(), found.in_degrees.tolist()
+        ([2, 0, 0], [0, 1, 1])
+    """
 
     @property
     def degrees(self) -> NDArray[np.uint64]:
-        """The number of edges of each vertex; on a directed graph the sum of both degrees."""
+        """The edges of each vertex, on a directed graph both ways; shape (vertices,)."""
         if "degree" in self.columns:
             return self["degree"]
         total: NDArray[np.uint64] = self["out_degree"] + self["in_degree"]
@@ -283,107 +157,170 @@ class Degrees(Result):
 
     @property
     def out_degrees(self) -> NDArray[np.uint64]:
-        """The edges that leave each vertex; as `degrees` on an undirected graph."""
+        """The edges that leave each vertex, shape (vertices,); as `degrees` if undirected."""
         return self["degree" if "degree" in self.columns else "out_degree"]
 
     @property
     def in_degrees(self) -> NDArray[np.uint64]:
-        """The edges that lead to each vertex; as `degrees` on an undirected graph."""
+        """The edges that lead to each vertex, shape (vertices,); as `degrees` if undirected."""
         return self["degree" if "degree" in self.columns else "in_degree"]
 
 
 class Dfs(Result):
-    """What a pseudo-DFS reached."""
+    """What a pseudo-DFS reached.
+
+    Example:
+        >>> found = g.dfs("bash")
+        >>> found.reached.dtype, int(found.reached.sum())
+        (dtype('bool'), 63554)
+    """
 
     @property
     def reached(self) -> NDArray[np.bool_]:
-        """Whether each vertex can be reached: a mask."""
+        """Whether each vertex can be reached: a mask, shape (vertices,)."""
         return self["reached"]
 
 
 class LexicographicDfs(Result):
-    """The order of a lexicographic depth-first search."""
+    """The order of a lexicographic depth-first search.
+
+    Example:
+        >>> with cenote.open("friends.cenote") as friends:
+        ...     found = friends.lexicographic_dfs("bob")
+        >>> found.orders
+        array([1, 0, 2], dtype=uint32)
+        >>> found.parents.tolist(), found.finishes.tolist()
+        ([1, 1, 1], [0, 2, 1])
+    """
 
     @property
     def orders(self) -> NDArray[np.uint32]:
-        """Preorder numbers, `UNREACHED` where a vertex was not visited."""
+        """Preorder numbers, `UNREACHED` of a vertex that was not visited; shape (vertices,)."""
         return self["order"]
 
     @property
     def parents(self) -> NDArray[np.uint32]:
-        """The number of the vertex before, `UNREACHED` where there is none."""
+        """The number of the vertex before, `UNREACHED` where there is none; shape (vertices,)."""
         return self["parent"]
 
     @property
     def finishes(self) -> NDArray[np.uint32]:
-        """Postorder numbers, `UNREACHED` where there is none."""
+        """Postorder numbers, `UNREACHED` where there is none; shape (vertices,)."""
         return self["finish"]
 
 
 class Hyperball(Result):
-    """Estimates of distances: of each vertex, and of the graph."""
+    """Estimates of distances: of each vertex, and of the graph.
+
+    Example:
+        >>> with cenote.open("friends.cenote") as friends:
+        ...     found = friends.hyperball(registers=4096)
+        ...     found.harmonic.round(2), found.closeness.round(2), found.reachable.round(2)
+        (array([1.5 , 1.99, 1.5 ]), array([0.67, 1.  , 0.67]), array([2.99, 2.99, 2.99]))
+        >>> found.neighborhood.round(2), round(found.effective_diameter, 2)
+        (array([3.  , 6.99, 8.98]), 1.55)
+        >>> round(found.average_distance, 2)
+        1.33
+    """
 
     @property
     def harmonic(self) -> NDArray[np.float64]:
-        """Harmonic centrality of each vertex; computed when it is first read."""
+        """Harmonic centrality of each vertex, shape (vertices,); computed when it is first read."""
         return self["harmonic"]
 
     @property
     def closeness(self) -> NDArray[np.float64]:
-        """Closeness of each vertex, as NetworkX defines it; computed when it is first read."""
+        """Closeness of each vertex, as NetworkX defines it, shape (vertices,).
+
+        It is computed when it is first read.
+        """
         return self["closeness"]
 
     @property
     def reachable(self) -> NDArray[np.float64]:
-        """How many vertices reach each vertex, itself included; computed when it is first read."""
+        """How many vertices reach each vertex, itself included, shape (vertices,).
+
+        It is computed when it is first read.
+        """
         return self["reachable"]
 
     @property
     def neighborhood(self) -> NDArray[np.float64]:
-        """The ordered pairs of vertices at distance 0, 1, 2.. at most."""
+        """The ordered pairs of vertices at most 0, 1, 2.. edges apart, shape (distances,)."""
         return np.array(self.summary["neighborhood"])
 
     @property
     def effective_diameter(self) -> float:
-        """The distance within which 90% of the pairs with a path lie, interpolated."""
+        """The distance in edges within which 90% of the pairs with a path lie, interpolated."""
         return float(self.summary["effective_diameter"])
 
     @property
     def average_distance(self) -> float | None:
-        """The average distance of pairs of different vertices with a path, if there are any."""
+        """The average distance in edges of pairs of different vertices with a path, if any."""
         distance: float | None = self.summary["average_distance"]
         return distance
 
 
 class Kcore(Result):
-    """Core numbers, or the members of one k-core."""
+    """Core numbers, or the members of one k-core.
+
+    Example:
+        >>> cores = g.kcore().cores
+        >>> cores.dtype, int(cores.max()), int(cores[g.vertex_of("bash")])
+        (dtype('uint32'), 29, 7)
+        >>> bool((g.kcore(k=10).members == (cores >= 10)).all())
+        True
+    """
 
     @property
     def cores(self) -> NDArray[np.uint32]:
-        """The core number of each vertex; not if `k` was given."""
+        """The core number of each vertex, shape (vertices,).
+
+        Raises:
+            AttributeError: the run was with `k`.
+        """
         return self._given_by("core", "without `k`")
 
     @property
     def members(self) -> NDArray[np.bool_]:
-        """Whether each vertex is in the k-core: a mask; only if `k` was given."""
+        """Whether each vertex is in the k-core: a mask, shape (vertices,).
+
+        Raises:
+            AttributeError: the run was without `k`.
+        """
         return self._given_by("member", "with `k`")
 
 
 class Lcc(Result):
-    """Local clustering coefficients."""
+    """Local clustering coefficients.
+
+    Example:
+        >>> edges = [("ada", "bob"), ("bob", "cem"), ("cem", "ada"), ("cem", "dil")]
+        >>> report = cenote.import_graph(edges, "triangle.cenote")
+        >>> with cenote.open("triangle.cenote") as triangle:
+        ...     triangle.lcc().coefficients.round(2)
+        array([1.  , 1.  , 0.33, 0.  ])
+    """
 
     @property
     def coefficients(self) -> NDArray[np.float64]:
-        """The coefficient of each vertex, 0 to 1; computed when it is first read."""
+        """The coefficient of each vertex, 0 to 1, shape (vertices,); computed when first read."""
         return self["lcc"]
 
 
 class Mis(Result):
-    """A maximal independent set."""
+    """A maximal independent set.
+
+    Example:
+        >>> with cenote.open("friends.cenote") as friends:
+        ...     found = friends.mis()
+        >>> found.members, found.size
+        (array([ True, False,  True]), 2)
+    """
 
     @property
     def members(self) -> NDArray[np.bool_]:
-        """Whether each vertex is in the set: a mask."""
+        """Whether each vertex is in the set: a mask, shape (vertices,)."""
         return self["member"]
 
     @property
@@ -393,60 +330,90 @@ class Mis(Result):
 
 
 class Msf(Result):
-    """The edges of a minimum spanning forest: a row each, not one for each vertex."""
+    """The edges of a minimum spanning forest: a row each, not one for each vertex.
+
+    Example:
+        >>> edges = [("ada", "bob", 2), ("bob", "cem", 1), ("ada", "cem", 5)]
+        >>> report = cenote.import_graph(edges, "roads.cenote", weights="u32")
+        >>> with cenote.open("roads.cenote") as roads:
+        ...     forest = roads.msf()
+        >>> forest.sources, forest.targets, forest.weights
+        (array([0, 1], dtype=uint32), array([1, 2], dtype=uint32), array([2, 1], dtype=uint64))
+        >>> forest.weight
+        3
+    """
 
     @property
     def sources(self) -> NDArray[np.uint32]:
-        """The end with the smaller id of each edge, by the number of the vertex."""
+        """The end with the smaller id of each edge, by the number of the vertex; shape (edges,)."""
         return self["source"]
 
     @property
     def targets(self) -> NDArray[np.uint32]:
-        """The end with the larger id."""
+        """The end with the larger id, shape (edges,)."""
         return self["target"]
 
     @property
     def weights(self) -> NDArray[Any]:
-        """The weight of each edge: `float64`, or an integer where weights are integers."""
+        """The weight of each edge, shape (edges,): `float64`, of integers `uint64` or `int64`."""
         return self["weight"]
 
     @property
     def weight(self) -> float:
-        """The sum of the weights."""
+        """The sum of the weights, an integer where they are integers."""
         weight: float = self.summary["weight"]
         return weight
 
 
 class PageRank(Result):
-    """Ranks."""
+    """Ranks.
+
+    Example:
+        >>> with cenote.open("friends.cenote") as friends:
+        ...     friends.pagerank(tolerance=1e-9).ranks.round(3)
+        array([0.257, 0.486, 0.257])
+    """
 
     @property
     def ranks(self) -> NDArray[np.float64]:
-        """The rank of each vertex; they sum to 1."""
+        """The rank of each vertex, shape (vertices,); they sum to 1."""
         return self["rank"]
 
 
 class Ppr(Result):
-    """Vertices of highest personalised PageRank: rows by seed, highest rank first."""
+    """Vertices of highest personalised PageRank: rows by seed, highest rank first.
+
+    Example:
+        >>> with cenote.open("friends.cenote") as friends:
+        ...     near = friends.ppr(["ada", "cem"], top_k=2)
+        >>> near.seeds.tolist(), near.vertices.tolist(), near.ranks.round(3)
+        ([0, 0, 2, 2], [1, 0, 1, 2], array([0.459, 0.345, 0.459, 0.345]))
+    """
 
     @property
     def seeds(self) -> NDArray[np.uint32]:
-        """The seed of each row, by the number of the vertex."""
+        """The seed of each row, by the number of the vertex; shape (rows,)."""
         return self["seed"]
 
     @property
     def vertices(self) -> NDArray[np.uint32]:
-        """The vertex of each row, by its number."""
+        """The vertex of each row, by its number; shape (rows,)."""
         return self["vertex"]
 
     @property
     def ranks(self) -> NDArray[np.float64]:
-        """The rank of each row."""
+        """The rank of each row, shape (rows,)."""
         return self["rank"]
 
 
 class Reach(Result):
-    """Whether targets can be reached; no value per vertex."""
+    """Whether targets can be reached; no value per vertex.
+
+    Example:
+        >>> found = g.reach("bash", ["libc6", "vim"])
+        >>> bool(found), found.columns, found.summary["reachable"]
+        (True, [], True)
+    """
 
     def __bool__(self) -> bool:
         """Whether all targets can be reached."""
@@ -454,30 +421,45 @@ class Reach(Result):
 
 
 class Similar(Result):
-    """Similarities: a row for each pair, or for each of the most similar vertices of a source."""
+    """Similarities: a row for each pair, or for each of the most similar vertices of a source.
+
+    Example:
+        >>> near = g.similar("bash", top=3)
+        >>> near.sources.shape, near.ids()[near.targets].tolist(), near.scores.round(3)
+        ((3,), ['dialog', 'w3m', 's-nail'], array([0.111, 0.108, 0.094]))
+    """
 
     @property
     def sources(self) -> NDArray[np.uint32]:
-        """The source of each row, or the first vertex of its pair, by the number of the vertex."""
+        """The number of the source of each row, or of the first of its pair; shape (rows,)."""
         return self["source"]
 
     @property
     def targets(self) -> NDArray[np.uint32]:
-        """The other vertex of each row."""
+        """The other vertex of each row, by its number; shape (rows,)."""
         return self["target"]
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """The similarity of each row."""
+        """The similarity of each row, shape (rows,)."""
         return self["score"]
 
 
 class Sssp(Result):
-    """Distances over weighted edges."""
+    """Distances over weighted edges.
+
+    Example:
+        >>> edges = [("ada", "bob", 2), ("bob", "cem", 1), ("ada", "cem", 5)]
+        >>> report = cenote.import_graph(edges, "roads.cenote", weights="u32")
+        >>> with cenote.open("roads.cenote") as roads:
+        ...     search = roads.sssp("ada", parents=True)
+        >>> search.distances, search.parents
+        (array([0, 2, 3], dtype=uint64), array([0, 0, 1], dtype=uint32))
+    """
 
     @property
     def distances(self) -> NDArray[np.uint64] | NDArray[np.float64]:
-        """The distance of each vertex in the unit of the weights.
+        """The distance of each vertex in the unit of the weights, shape (vertices,).
 
         Of integer weights `uint64`, 2**64 - 1 where there is no path; else `float64`, NaN where
         there is none.
@@ -486,12 +468,22 @@ class Sssp(Result):
 
     @property
     def parents(self) -> NDArray[np.uint32]:
-        """The number of the vertex before, `UNREACHED` where there is none; with `parents=True`."""
+        """The number of the vertex before, `UNREACHED` where there is none; shape (vertices,).
+
+        Raises:
+            AttributeError: the run was without `parents=True`.
+        """
         return self._given_by("parent", "with `parents=True`")
 
 
 class Triangles(Result):
-    """The number of triangles."""
+    """The number of triangles.
+
+    Example:
+        >>> found = g.triangles(per_vertex=True)
+        >>> found.triangles, found.counts.dtype, int(found.counts[g.vertex_of("bash")])
+        (413127, dtype('uint64'), 7)
+    """
 
     @property
     def triangles(self) -> int:
@@ -500,9 +492,22 @@ class Triangles(Result):
 
     @property
     def counts(self) -> NDArray[np.uint64]:
-        """Triangles of each vertex; only with `per_vertex=True`."""
+        """Triangles of each vertex, shape (vertices,).
+
+        Raises:
+            AttributeError: the run was without `per_vertex=True`.
+        """
         return self._given_by("triangles", "with `per_vertex=True`")
 
 
 class Walks(Result):
-    """What random walks did; the walks themselves are in the file that was given as `out`."""
+    """What random walks did; the walks themselves are in the file that was given as `out`.
+
+    Example:
+        >>> with cenote.open("friends.cenote") as friends:
+        ...     friends.walk(source="ada", walkers=2, steps=4, out="walks.txt").summary["steps"]
+        8
+        >>> print(open("walks.txt").read(), end="")
+        ada bob cem bob cem
+        ada bob cem bob ada
+    """

@@ -44,6 +44,10 @@ class Running:
             algorithm: the name of the method, such as `"pagerank"`.
             options: those of the method.
 
+        Raises:
+            InvalidInput: there is no such algorithm.
+            TypeError: it has no such option.
+
         Example:
             >>> g.estimate("pagerank", memory="64MiB")["memory_budget_bytes"]
             67108864
@@ -73,11 +77,13 @@ class Running:
             ('level 1 top-down', True)
         """
         from ._runs import Runs
+        from ._searches import Searches
 
-        if algorithm.startswith("_") or algorithm not in vars(Runs):
+        if algorithm.startswith("_") or algorithm not in vars(Runs) | vars(Searches):
             raise InvalidInput(f"there is no algorithm {algorithm!r}")
         answer = getattr(self, algorithm)(**options | {"explain": True})
-        steps: list[dict[str, Any]] = answer.stats["steps"]
+        # A run that reads no lists has no step, such as that of degrees which are stored.
+        steps: list[dict[str, Any]] = answer.stats.get("steps", [])
         return steps
 
 

@@ -1,4 +1,4 @@
-"""The algorithms: a method each."""
+"""The algorithms that are no searches: a method each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from . import _options, _results
 from ._options import PathLike, RunOptions, VertexId, VertexIds, VertexPairs, given, split
-from ._running import Running
+from ._searches import Searches
 from .errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class Runs(Running):
+class Runs(Searches):
     """The algorithms of a graph."""
 
     def betweenness(
@@ -38,6 +38,10 @@ class Runs(Running):
                 `normalized=False` and `True`, estimated from the sources.
             options: see `RunOptions`.
 
+        Raises:
+            UnknownVertex: there is no vertex of an id.
+            Unsupported: the graph is directed and was imported without `in_edges`.
+
         Example:
             >>> g.betweenness(["bash", "apt"], memory="64MiB").summary["sources"]
             2
@@ -46,50 +50,15 @@ class Runs(Running):
         own = _options.sampled(own | {"seed": seed})
         return _results.Betweenness(self._run("betweenness", options, **own))
 
-    def bfs(
-        self,
-        source: VertexIds | None = None,
-        *,
-        sources_file: PathLike | None = None,
-        target: VertexIds | None = None,
-        targets_file: PathLike | None = None,
-        parents: bool = False,
-        **options: Unpack[RunOptions],
-    ) -> _results.Bfs:
-        """Breadth-first search: levels and, with `parents`, parents.
-
-        Args:
-            source: ids [the vertex of largest degree].
-            sources_file: a file of ids, one a line.
-            target, targets_file: the search ends when all of them are reached; `summary["targets"]`
-                has their levels and paths.
-            parents: whether to find parents: of the level before, the smallest id.
-            options: see `RunOptions`.
-
-        Raises:
-            UnknownVertex: there is no vertex of an id.
-            MemoryBudget: the budget is too small; the message says what would do.
-
-        Example:
-            >>> search = g.bfs("bash")
-            >>> search.levels[g.vertex_of("bash")]
-            np.uint32(0)
-        """
-        own = given(
-            source=source,
-            sources_file=sources_file,
-            target=target,
-            targets_file=targets_file,
-            parents=parents,
-        )
-        return _results.Bfs(self._run("bfs", options, **own))
-
     def cdlp(self, *, iterations: int = 10, **options: Unpack[RunOptions]) -> _results.Communities:
         """Communities by label propagation, as LDBC Graphalytics defines it.
 
         Args:
             iterations: the most; fewer if nothing changes any more.
             options: see `RunOptions`.
+
+        Raises:
+            Unsupported: the graph is directed and was imported without `in_edges`.
 
         Example:
             >>> g.cdlp(iterations=3).communities > 1
@@ -108,62 +77,11 @@ class Runs(Running):
         """
         return _results.Degrees(self._run("degrees", options))
 
-    def dfs(
-        self,
-        source: VertexId | None = None,
-        *,
-        target: VertexIds | None = None,
-        targets_file: PathLike | None = None,
-        threshold: int | None = None,
-        stacks: int | None = None,
-        **options: Unpack[RunOptions],
-    ) -> _results.Dfs:
-        """Pseudo-DFS: what can be reached, by many stacks in parallel.
-
-        Args:
-            source: an id [the vertex of largest degree].
-            target, targets_file: the search ends when all of them are reached.
-            threshold: a stack of more entries is split.
-            stacks: the most, each with one request in flight.
-            options: see `RunOptions`.
-
-        Example:
-            >>> g.dfs("bash").reached.sum() > 1
-            np.True_
-        """
-        own = given(
-            source=source,
-            target=target,
-            targets_file=targets_file,
-            threshold=threshold,
-            stacks=stacks,
-        )
-        return _results.Dfs(self._run("dfs", options, **own))
-
-    def lexicographic_dfs(
-        self,
-        source: VertexId | None = None,
-        *,
-        target: VertexIds | None = None,
-        targets_file: PathLike | None = None,
-        **options: Unpack[RunOptions],
-    ) -> _results.LexicographicDfs:
-        """Depth-first search that goes on with the smallest unvisited neighbour.
-
-        Args:
-            source: an id [the vertex of largest degree].
-            target, targets_file: the search ends when all of them are reached.
-            options: see `RunOptions`.
-
-        Example:
-            >>> g.lexicographic_dfs("bash").orders.min()
-            np.uint32(0)
-        """
-        own = given(source=source, target=target, targets_file=targets_file)
-        return _results.LexicographicDfs(self._run("lexicographic_dfs", options, **own))
-
     def kcore(self, *, k: int | None = None, **options: Unpack[RunOptions]) -> _results.Kcore:
         """Core numbers, or with `k` the members of that k-core alone.
+
+        Raises:
+            Unsupported: the graph is directed and was imported without `in_edges`.
 
         Example:
             >>> g.kcore().summary["degeneracy"] == g.kcore().cores.max()
@@ -194,8 +112,11 @@ class Runs(Running):
             outgoing: take distances from a vertex to others instead.
             options: see `RunOptions`.
 
+        Raises:
+            InvalidInput: `registers` is out of range.
+
         Example:
-            >>> balls = g.hyperball(registers=256)
+            >>> balls = g.hyperball(memory="64MiB")
             >>> 1 < balls.average_distance < balls.effective_diameter < 20
             True
         """
@@ -204,6 +125,9 @@ class Runs(Running):
 
     def lcc(self, **options: Unpack[RunOptions]) -> _results.Lcc:
         """Local clustering coefficient of every vertex.
+
+        Raises:
+            Unsupported: the graph is directed and was imported without `in_edges`.
 
         Example:
             >>> 0 < g.lcc().summary["mean"] < 1
@@ -351,6 +275,9 @@ class Runs(Running):
                 its vertex. A smaller one takes longer, and more memory.
             options: see `RunOptions`.
 
+        Raises:
+            UnknownVertex: there is no vertex of an id.
+
         Example:
             >>> near = g.ppr(["bash", "apt"], top_k=3, memory="256MiB")
             >>> near.to_arrow()["vertex"].to_pylist()[0]
@@ -363,23 +290,6 @@ class Runs(Running):
         )
         return _results.Ppr(self._run("ppr", options, **own))
 
-    def reach(
-        self,
-        source: VertexId | None = None,
-        target: VertexIds | None = None,
-        *,
-        targets_file: PathLike | None = None,
-        **options: Unpack[RunOptions],
-    ) -> _results.Reach:
-        """Whether all targets can be reached; from both ends where in-edges are stored.
-
-        Example:
-            >>> bool(g.reach("bash", "libc6"))
-            True
-        """
-        own = given(source=source, target=target, targets_file=targets_file)
-        return _results.Reach(self._run("reach", options, **own))
-
     def scc(self, **options: Unpack[RunOptions]) -> _results.Components:
         """Strongly connected components.
 
@@ -388,41 +298,6 @@ class Runs(Running):
             True
         """
         return _results.Components(self._run("scc", options))
-
-    def sssp(
-        self,
-        source: VertexIds | None = None,
-        *,
-        sources_file: PathLike | None = None,
-        target: VertexIds | None = None,
-        targets_file: PathLike | None = None,
-        parents: bool = False,
-        delta: float | None = None,
-        **options: Unpack[RunOptions],
-    ) -> _results.Sssp:
-        """Shortest paths over weighted edges; an edge without a weight counts 1.
-
-        Args:
-            source: ids [the vertex of largest degree].
-            sources_file: a file of ids, one a line.
-            target, targets_file: the search ends when all of them are reached.
-            parents: whether to find parents.
-            delta: the width of a bucket, in the unit of the weights [from the weights].
-            options: see `RunOptions`.
-
-        Example:
-            >>> bool((g.sssp("bash").distances[g.bfs("bash").levels == 2] == 2).all())
-            True
-        """
-        own = given(
-            source=source,
-            sources_file=sources_file,
-            target=target,
-            targets_file=targets_file,
-            parents=parents,
-            delta=delta,
-        )
-        return _results.Sssp(self._run("sssp", options, **own))
 
     def similar(
         self,
@@ -451,6 +326,11 @@ class Runs(Running):
             top: most similar vertices of each source [10].
             options: see `RunOptions`.
 
+        Raises:
+            UnknownVertex: there is no vertex of an id.
+            InvalidInput: options that exclude each other, such as `pairs` and `top`.
+            Unsupported: the graph is directed and was imported without `in_edges`.
+
         Example:
             >>> near = g.similar("bash", top=3)
             >>> len(near), bool(near.scores[0] >= near.scores[1] >= near.scores[2] > 0)
@@ -472,6 +352,9 @@ class Runs(Running):
         self, *, per_vertex: bool = False, **options: Unpack[RunOptions]
     ) -> _results.Triangles:
         """Triangles of the graph and, with `per_vertex`, of each vertex.
+
+        Raises:
+            Unsupported: the graph is directed and was imported without `in_edges`.
 
         Example:
             >>> found = g.triangles(per_vertex=True)
@@ -511,6 +394,11 @@ class Runs(Running):
             weighted: choose neighbours in proportion to the weights of the edges.
             seed: of the random numbers: the same seed, the same walks.
             options: see `RunOptions`.
+
+        Raises:
+            UnknownVertex: there is no vertex of an id.
+            InvalidInput: another ending of `out`, or options that exclude each other.
+            Unsupported: `weighted` on a graph without weights.
 
         Example:
             >>> g.walk(source="bash", walkers=100, steps=5, out="walks.parquet").summary["walkers"]

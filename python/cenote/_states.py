@@ -20,7 +20,13 @@ class States:
     _native: _cenote.Graph
 
     def info(self) -> dict[str, Any]:
-        """The description of the graph: sizes, kinds, log, snapshots, sections, tiers."""
+        """The description of the graph: sizes, kinds, log, snapshots, sections, tiers.
+
+        Example:
+            >>> info = g.info()
+            >>> info["pages"], info["page_size"], info["ids"], info["degree_max_vertex"]
+            (595, 4096, 'string', 'libc6')
+        """
         info: dict[str, Any] = json.loads(self._native.info())
         return info
 
@@ -36,13 +42,30 @@ class States:
 
         Raises:
             InvalidInput: the two are not states of one graph.
+
+        Example:
+            >>> with cenote.open("friends.cenote") as before:
+            ...     with before.update() as u:
+            ...         u.add("cem", "dil")
+            ...     with cenote.open("friends.cenote") as after:
+            ...         changes = after.diff(before)
+            >>> changes["added"], changes["deleted"], changes["new_vertices"]
+            (1, 0, 1)
         """
         counts = self._native.diff(before._native, out, listener(progress))
         names = ("added", "deleted", "reweighed", "new_vertices", "deleted_vertices")
         return dict(zip((*names, "pages_read", "pages"), counts, strict=True))
 
     def snapshots(self) -> list[Snapshot]:
-        """The snapshots, the oldest first; none if the graph was opened at one."""
+        """The snapshots, the oldest first; none if the graph was opened at one.
+
+        Example:
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     kept = friends.snapshot("monday")
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     [snapshot.name for snapshot in friends.snapshots()]
+            ['monday']
+        """
         return [Snapshot(**snapshot) for snapshot in self.info()["snapshots"]]
 
     def update(
@@ -53,7 +76,20 @@ class States:
         values: Literal["u64", "i64", "f64"] | None = None,
         progress: OnProgress = False,
     ) -> Update:
-        """Opens the graph for changes: see `cenote.update`. This graph stays as it is."""
+        """Opens the graph for changes: see `cenote.update`. This graph stays as it is.
+
+        Raises:
+            GraphLocked: another writer has the graph open.
+            MemoryBudget: the memory does not hold the graph's indexes.
+
+        Example:
+            >>> with cenote.open("friends.cenote") as before:
+            ...     with before.update() as u:
+            ...         u.add("cem", "dil")
+            ...     with cenote.open("friends.cenote") as after:
+            ...         before.edge_count, after.edge_count
+            (2, 3)
+        """
         return Update(self.path, memory=memory, synced=synced, values=values, progress=progress)
 
     def snapshot(self, name: str | None = None, *, progress: OnProgress = False) -> Snapshot:
@@ -66,12 +102,29 @@ class States:
         Raises:
             InvalidInput: the name is taken, or not possible.
             GraphLocked: a writer has the graph open.
+
+        Example:
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     kept = friends.snapshot("monday")
+            >>> with cenote.open("friends.cenote", at="monday") as monday:
+            ...     monday.edge_count == kept.edges
+            True
         """
         with self.update(progress=progress) as update:
             return update.snapshot(name)
 
     def remove_snapshot(self, name: str, *, progress: OnProgress = False) -> Snapshot:
-        """Removes a snapshot, and returns it as it was."""
+        """Removes a snapshot, and returns it as it was.
+
+        Raises:
+            InvalidInput: there is no snapshot of that name.
+            GraphLocked: a writer has the graph open.
+
+        Example:
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     friends.snapshot("monday") == friends.remove_snapshot("monday")
+            True
+        """
         with self.update(progress=progress) as update:
             return update.remove_snapshot(name)
 

@@ -78,25 +78,52 @@ class Strings:
         return self._native.__arrow_c_array__(requested_schema)
 
     def to_pylist(self) -> list[str]:
-        """The strings as a list."""
+        """The strings as a list.
+
+        Example:
+            >>> g.ids().to_pylist()[:2]
+            ['0ad', '0ad-data']
+        """
         return self._native.to_pylist()
 
     def tolist(self) -> list[str]:
-        """As `to_pylist`: what an array of integer ids has, too."""
+        """As `to_pylist`: what an array of integer ids has, too.
+
+        Example:
+            >>> g.ids().tolist() == g.ids().to_pylist()
+            True
+        """
         return self.to_pylist()
 
     def to_numpy(self) -> NDArray[Any]:
-        """The strings as an array of Python strings, of the type `object`."""
+        """The strings as an array of Python strings: `object`, shape (strings,).
+
+        Example:
+            >>> names = g.ids().to_numpy()
+            >>> names.shape, names.dtype, names[g.vertex_of("bash")]
+            ((64245,), dtype('O'), 'bash')
+        """
         return _array(self.to_pylist())
 
     def to_arrow(self) -> pyarrow.Array:
-        """The strings in pyarrow, without a copy."""
+        """The strings in pyarrow, without a copy.
+
+        Example:
+            >>> names = g.ids().to_arrow()
+            >>> str(names.type), len(names), names[g.vertex_of("bash")].as_py()
+            ('large_string', 64245, 'bash')
+        """
         import pyarrow
 
         return pyarrow.array(self)
 
     def to_pandas(self) -> pandas.Series:
-        """The strings in pandas."""
+        """The strings in pandas.
+
+        Example:
+            >>> int(g.ids().to_pandas().str.startswith("lib").sum())
+            28803
+        """
         import pandas
 
         return pandas.Series(self.to_numpy())

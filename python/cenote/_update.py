@@ -26,6 +26,15 @@ class Snapshot:
         vertices: how many vertices it has.
         edges: how many edges.
         pages_held: pages of the file that only this snapshot needs.
+
+    Example:
+        >>> import time
+        >>> with cenote.update("friends.cenote") as u:
+        ...     kept = u.snapshot("monday")
+        >>> kept.name, kept.epoch, kept.vertices, kept.edges, kept.pages_held
+        ('monday', 1, 3, 2, 0)
+        >>> 0 <= time.time() - kept.created < 60
+        True
     """
 
     name: str
@@ -47,7 +56,7 @@ class Update:
         path: the graph file.
         memory: for the indexes of the graph and the changes of a batch.
         synced: whether a commit returns only when its changes are on stable storage.
-        values: type of the values of vertices, where none has one yet.
+        values: type of the values of vertices, where none has one yet [that of the first one].
         progress: see `cenote.Progress`: of commits and merges that rewrite lists.
 
     Ctrl-C ends a commit, a merge, a snapshot and the reading of edges within a second. The graph is
@@ -63,8 +72,8 @@ class Update:
         >>> with cenote.update("friends.cenote") as u:
         ...     u.add("cem", "dil")
         ...     u.delete("ada", "bob")
-        >>> u.report["added"], u.report["deleted"], u.report["new_vertices"]
-        (1, 1, 1)
+        >>> u.path, u.report["added"], u.report["deleted"], u.report["new_vertices"]
+        ('friends.cenote', 1, 1, 1)
     """
 
     def __init__(
@@ -96,7 +105,16 @@ class Update:
             self.close()
 
     def close(self) -> None:
-        """Ends the update; changes that were not committed are dropped."""
+        """Ends the update; changes that were not committed are dropped.
+
+        Example:
+            >>> u = cenote.update("friends.cenote")
+            >>> u.add("cem", "dil")
+            >>> u.close()
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     "dil" in friends
+            False
+        """
         self._closed = True
         self._native.close()
 
@@ -118,6 +136,13 @@ class Update:
         Raises:
             InvalidInput: the graph cannot have the id or the weight.
             MemoryBudget: the batch does not fit the memory: commit more often.
+
+        Example:
+            >>> with cenote.update("friends.cenote") as u:
+            ...     u.add("cem", "dil")
+            ...     u.add("ada", "bob")
+            >>> u.report["added"], u.report["present"], u.report["new_vertices"]
+            (1, 1, 1)
         """
         self._native.add(source, target, weight)
 
@@ -168,6 +193,17 @@ class Update:
         """Deletes many edges, each as `delete` without a weight does. Returns how many it read.
 
         As `add_all`; weights of the input and vertices without an edge are passed over.
+
+        Raises:
+            InvalidInput: an input cannot be read, or the graph cannot have an id.
+            MemoryBudget: the batch does not fit the memory: delete a part at a time.
+
+        Example:
+            >>> with cenote.update("friends.cenote") as u:
+            ...     u.delete_all([("ada", "bob"), ("ada", "cem")])
+            2
+            >>> u.report["deleted"], u.report["absent"]
+            (1, 1)
         """
         options = given(source=source, target=target, format=format, header=header)
         return self._change_all(False, edges, options)
@@ -183,27 +219,102 @@ class Update:
         """Deletes an edge, with `weight` only one of this weight.
 
         Of an edge that repeats one is deleted, without `weight` one with the smallest.
+
+        An edge that is not there is passed over: `absent` counts it, `unknown_vertices` an id that
+        no vertex has.
+
+        Raises:
+            InvalidInput: the graph cannot have the id or the weight.
+            MemoryBudget: the batch does not fit the memory: commit more often.
+
+        Example:
+            >>> with cenote.update("friends.cenote") as u:
+            ...     u.delete("bob", "ada")
+            >>> u.report["deleted"], u.report["absent"]
+            (1, 0)
         """
         self._native.delete(source, target, weight)
 
     def set_weight(self, source: VertexId, target: VertexId, weight: float) -> None:
-        """Sets the weight of an edge, or of all its copies."""
+        """Sets the weight of an edge, or of all its copies.
+
+        An edge that is not there is passed over: `absent` counts it.
+
+        Raises:
+            InvalidInput: the edges of the graph have no weights, or the type does not hold it.
+            MemoryBudget: the batch does not fit the memory: commit more often.
+
+        Example:
+            >>> report = cenote.import_graph([("ada", "bob", 2)], "roads.cenote", weights="u32")
+            >>> with cenote.update("roads.cenote") as u:
+            ...     u.set_weight("ada", "bob", 7)
+            >>> with cenote.open("roads.cenote") as roads:
+            ...     roads.weighted_neighbors("ada")
+            (['bob'], array([7.]))
+        """
         self._native.set_weight(source, target, weight)
 
     def add_vertex(self, id: VertexId) -> None:
-        """Adds a vertex without edges."""
+        """Adds a vertex without edges.
+
+        Raises:
+            InvalidInput: the graph cannot have the id.
+            MemoryBudget: the batch does not fit the memory: commit more often.
+
+        Example:
+            >>> with cenote.update("friends.cenote") as u:
+            ...     u.add_vertex("dil")
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     friends.vertex_count, friends.neighbors("dil")
+            (4, [])
+        """
         self._native.add_vertex(id)
 
     def delete_vertex(self, id: VertexId) -> None:
-        """Deletes a vertex with all its edges."""
+        """Deletes a vertex with all its edges.
+
+        An id that no vertex has is passed over: `unknown_vertices` counts it.
+
+        Example:
+            >>> with cenote.update("friends.cenote") as u:
+            ...     u.delete_vertex("bob")
+            >>> u.report["deleted_vertices"], u.report["deleted_with_vertices"]
+            (1, 2)
+        """
         self._native.delete_vertex(id)
 
     def set_value(self, id: VertexId, value: float) -> None:
-        """Sets the value of a vertex."""
+        """Sets the value of a vertex.
+
+        It is stored as the type of the graph's values. Where no vertex has one yet, that is
+        `values` of the update [that of the first value: `u64`, `i64` or `f64`]. An id that no
+        vertex has is passed over: `unknown_vertices` counts it.
+
+        Raises:
+            InvalidInput: the type does not hold the value.
+
+        Example:
+            >>> with cenote.update("friends.cenote", values="i64") as u:
+            ...     u.set_value("ada", -3)
+            >>> with cenote.open("friends.cenote") as friends:
+            ...     friends.value("ada"), friends.value("bob")
+            (-3, None)
+        """
         self._native.set_value(id, value)
 
     def remove_value(self, id: VertexId) -> None:
-        """Removes the value of a vertex."""
+        """Removes the value of a vertex.
+
+        A value that is not there is passed over, and so is an id that no vertex has.
+
+        Example:
+            >>> report = cenote.import_graph([("ada", "bob")], "ages.cenote", values={"ada": 36})
+            >>> with cenote.update("ages.cenote") as u:
+            ...     u.remove_value("ada")
+            >>> with cenote.open("ages.cenote") as ages:
+            ...     ages.value("ada") is None
+            True
+        """
         self._native.remove_value(id)
 
     def commit(self) -> dict[str, Any]:
@@ -214,6 +325,13 @@ class Update:
         Raises:
             MemoryBudget: the new vertices of the batch do not fit the memory beside its changes,
                 or the edges of deleted ones do not: the message says what would do.
+
+        Example:
+            >>> u = cenote.update("friends.cenote")
+            >>> u.add("cem", "dil")
+            >>> len(u), u.commit()["added"], len(u)
+            (1, 1, 0)
+            >>> u.close()
         """
         self.report = json.loads(self._native.commit())
         return self.report
@@ -240,6 +358,13 @@ class Update:
 
         Args:
             report: a file that ends with `.html`: what the merge did over time, as one page.
+
+        Example:
+            >>> with cenote.update("friends.cenote") as u:
+            ...     u.add("cem", "dil")
+            ...     _ = u.commit()
+            ...     u.merge()["merged"]
+            1
         """
         counts: dict[str, Any] = json.loads(self._native.merge(report))
         return counts
@@ -249,16 +374,48 @@ class Update:
 
         The end of a `with` statement does that; call it at the end of a series of large commits
         otherwise. Returns counts.
+
+        Example:
+            >>> u = cenote.update("friends.cenote")
+            >>> u.add_all(("ada", f"friend-{n}") for n in range(1000))
+            1000
+            >>> report = u.commit()
+            >>> counts = u.settle()
+            >>> u.close()
+            >>> counts["epoch"], counts["merged"]
+            (2, 0)
         """
         report: dict[str, Any] = json.loads(self._native.settle())
         return report
 
     def snapshot(self, name: str | None = None) -> Snapshot:
-        """Keeps the present state under a name; changes that wait for a commit are not in it."""
+        """Keeps the present state under a name; changes that wait for a commit are not in it.
+
+        Raises:
+            InvalidInput: the name is taken, or not possible.
+
+        Example:
+            >>> with cenote.update("friends.cenote") as u:
+            ...     kept = u.snapshot("monday")
+            ...     u.delete("ada", "bob")
+            >>> with cenote.open("friends.cenote", at="monday") as monday:
+            ...     monday.neighbors("ada")
+            ['bob']
+        """
         return Snapshot(**json.loads(self._native.snapshot(name)))
 
     def remove_snapshot(self, name: str) -> Snapshot:
-        """Removes a snapshot, and returns it as it was."""
+        """Removes a snapshot, and returns it as it was.
+
+        Raises:
+            InvalidInput: there is no snapshot of that name.
+
+        Example:
+            >>> with cenote.update("friends.cenote") as u:
+            ...     kept = u.snapshot("monday")
+            ...     u.remove_snapshot("monday").epoch == kept.epoch
+            True
+        """
         return Snapshot(**json.loads(self._native.remove_snapshot(name)))
 
 
@@ -270,9 +427,14 @@ class CheckReport:
     """What a check found.
 
     Attributes:
-        pages: pages of the file.
+        pages: pages of the file, of 4,096 bytes or what its import was given.
         faults: the first faults, each a line.
         faults_total: how many there are.
+
+    Example:
+        >>> found = cenote.check("packages.cenote")
+        >>> bool(found), found.pages, found.faults, found.faults_total
+        (True, 765, [], 0)
     """
 
     pages: int
@@ -332,8 +494,22 @@ def compact(
         temp_dir: folder of temporary files.
         progress: see `cenote.Progress`.
 
+    Returns:
+        Counts and times: `vertices`, `edges`, `bytes_before`, `bytes_after`, `seconds` and others.
+
     Raises:
         GraphLocked: a writer has the graph open. After any error the graph is as it was.
+        MemoryBudget: the budget is too small.
+
+    Example:
+        >>> with cenote.update("friends.cenote") as u:
+        ...     u.delete_vertex("ada")
+        >>> report = cenote.compact("friends.cenote", memory="64MiB")
+        >>> report["vertices"], report["edges"], report["deleted_vertices"]
+        (2, 1, 1)
+        >>> with cenote.open("friends.cenote") as friends:
+        ...     friends.ids().tolist()
+        ['bob', 'cem']
     """
     options = given(
         out=out,
@@ -377,6 +553,19 @@ def profile(
         The profile: latency, bandwidth and parallelism by request size, how calm the machine was
         (`conditions`, `calm`), and `saved`, its file. `saved` is `None` for a file, and, with a
         warning, where the machine was busy and the saved profile is calmer.
+
+    Raises:
+        FileMissing: there is no such path.
+        DeviceError: the drive failed, or a file is smaller than the largest request, 1 MiB.
+
+    Example:
+        >>> with open("small", "wb") as file:
+        ...     size = file.write(bytes(4096))
+        >>> try:
+        ...     cenote.profile("small", quick=True)
+        ... except cenote.DeviceError as error:
+        ...     print(error)
+        profile small: 4096 bytes do not hold a request of 1048576: use more scratch space
     """
     text, saved, kept = _cenote.profile(path, quick, scratch, replace, report, listener(progress))
     warn([] if kept is None else [kept])

@@ -37,6 +37,13 @@ class Batch:
         offsets: where each list starts, and the end of the last: `int64`, shape (lists + 1,).
         targets: the numbers of the neighbours, ascending in a list: `uint32`, shape (edges,).
         weights: the weights of the edges: `float64`, shape (edges,); None without `weights=True`.
+
+    Example:
+        >>> batch = next(iter(g.visit(memory="64MiB")))
+        >>> batch.vertices[:3], batch.offsets[:4], batch.weights
+        (array([0, 1, 2], dtype=uint32), array([ 0, 25, 27, 35]), None)
+        >>> g.ids()[batch.targets[batch.offsets[1] : batch.offsets[2]]].tolist()
+        ['0ad', 'dpkg']
     """
 
     vertices: NDArray[np.uint32]
@@ -49,7 +56,16 @@ class Batch:
         return len(self.vertices)
 
     def sources(self) -> NDArray[np.uint32]:
-        """For each of the targets the vertex whose neighbour it is, as a new array."""
+        """For each of the targets the vertex whose neighbour it is, as a new array:
+        `uint32`, shape (edges,).
+
+        Example:
+            >>> pairs = 0
+            >>> for batch in g.visit(memory="64MiB"):
+            ...     pairs += int((batch.sources() < batch.targets).sum())
+            >>> pairs == g.edge_count
+            True
+        """
         return np.repeat(self.vertices, np.diff(self.offsets))
 
 
@@ -58,6 +74,13 @@ class Visit:
 
     One pass at a time: two at once need two visits. Pages that the budget can hold stay in memory
     from pass to pass.
+
+    Example:
+        >>> lists = g.visit(memory="64MiB")
+        >>> sum(len(batch.targets) for batch in lists) == 2 * g.edge_count
+        True
+        >>> lists.batch_edges, lists.stats["bytes_read"]
+        (262144, 2437120)
     """
 
     def __init__(self, native: _cenote.Lists, graph: Graph, frontier: Frontier) -> None:
@@ -71,7 +94,17 @@ class Visit:
         return f"Visit({self._graph.path!r}, {lists} lists, batch_edges={self.batch_edges:,})"
 
     def of(self, frontier: Frontier) -> Visit:
-        """The visit of another frontier, with the same memory, threads and cached pages."""
+        """The visit of another frontier, with the same memory, threads and cached pages.
+
+        Raises:
+            InvalidInput: a vertex that the graph has not.
+
+        Example:
+            >>> lists = g.visit(memory="64MiB")
+            >>> near = lists.of([g.vertex_of("bash"), g.vertex_of("vim")])
+            >>> [np.diff(batch.offsets).tolist() for batch in near]
+            [[27, 50]]
+        """
         return Visit(self._native, self._graph, frontier)
 
     def __iter__(self) -> Iterator[Batch]:

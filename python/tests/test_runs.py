@@ -281,6 +281,11 @@ def test_the_steps_of_a_run_are_explained(directed):
             directed.explain(wrong)
 
 
+def test_a_run_without_steps_is_explained_by_none(undirected):
+    assert undirected.explain("degrees") == []
+    assert undirected.explain("reach", source=3, target=3) == []
+
+
 def test_options_of_every_run_reach_the_library(directed):
     result = directed.pagerank(
         memory="4MiB",

@@ -1,9 +1,7 @@
 """Types, style, and the examples of the docstrings."""
 
 import doctest
-import importlib
 import os
-import pkgutil
 import shutil
 import subprocess
 import sys
@@ -11,6 +9,7 @@ import warnings
 
 import pytest
 from conftest import PACKAGES, ROOT
+from docstrings import examples, public_names
 
 import cenote
 
@@ -57,20 +56,8 @@ def test_the_package_is_typed_and_a_caller_is_checked_against_its_types(tmp_path
     assert "Found 2 errors in 1 file" in text
 
 
-def examples():
-    """Every docstring with an example."""
-    finder = doctest.DocTestFinder(exclude_empty=True)
-    modules = [cenote] + [
-        importlib.import_module(f"cenote.{module.name}")
-        for module in pkgutil.iter_modules(cenote.__path__)
-        # Those of `ray` are in python/ray-tests.
-        if module.name not in ("_cenote", "ray")
-    ]
-    found = [test for module in modules for test in finder.find(module) if test.examples]
-    return {test.name: test for test in found}
-
-
-EXAMPLES = examples()
+# Those of `ray` are in python/ray-tests.
+EXAMPLES = examples(cenote, without=("_cenote", "ray"))
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -90,12 +77,23 @@ def test_examples_of_docstrings_run(name, folder, packages):
     assert result.failed == 0, "".join(report)
 
 
-def test_every_algorithm_and_call_has_an_example():
-    methods = {name.rsplit(".", 1)[-1] for name in EXAMPLES}
-    runs = {"betweenness", "bfs", "cdlp", "degrees", "dfs", "lexicographic_dfs", "kcore", "lcc"}
-    runs |= {"hyperball", "leiden", "louvain", "mis", "msf", "similar"}
-    runs |= {"pagerank", "ppr", "reach", "scc", "sssp", "triangles", "walk", "wcc"}
-    calls = {"import_graph", "open", "Update", "check", "neighbors", "edges", "visit", "values"}
-    calls |= {"sample_neighbors", "subgraph", "write_features", "features"}
-    calls |= {"pool_replay", "tier_replay", "shard"}
-    assert runs | calls <= methods
+def test_every_public_name_has_an_example():
+    names = dict(public_names(cenote, EXAMPLES))
+    assert [name for name, is_shown in names.items() if not is_shown] == []
+    assert len(names) > 200
+
+
+@pytest.mark.parametrize(
+    ("example", "missing"),
+    [
+        ("_searches.Searches.bfs", ["Graph.bfs", "UNREACHED"]),
+        ("_results.Bfs", ["Bfs", "Bfs.depth", "Bfs.levels", "Bfs.parents", "Bfs.reached"]),
+        ("_update.Update.add", ["Update.add", "update.add"]),
+        ("_features.Features", [f"Features{of}" for of in ["", ".dtype", ".path", ".shape"]]),
+        ("_replay.pool_replay", ["pool_replay"]),
+    ],
+)
+def test_a_name_whose_example_is_gone_is_found(example, missing):
+    left = {name: test for name, test in EXAMPLES.items() if name != f"cenote.{example}"}
+    found = [name for name, is_shown in public_names(cenote, left) if not is_shown]
+    assert sorted(found) == sorted(f"cenote.{name}" for name in missing)

@@ -39,6 +39,15 @@ class Stats:
         boundary_vertices: vertices of all boundaries: a superstep exchanges at most one value each.
         memory_bytes_max: the most memory that a process took since it was started, but for code.
         seconds: of the run.
+
+    Example:
+        >>> stats = sharded.wcc().stats
+        >>> stats.restarts, stats.resumed_at, len(stats.supersteps) > 1, stats.seconds > 0
+        (0, None, True, True)
+        >>> sum(step["bytes"] for step in stats.supersteps) == stats.bytes_exchanged
+        True
+        >>> stats.boundary_vertices, stats.memory_bytes_max >= 0
+        (58811, True)
     """
 
     boundary_vertices: int

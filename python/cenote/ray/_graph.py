@@ -39,6 +39,14 @@ class ShardOptions(TypedDict, total=False):
         checkpoints: a folder that all nodes share, for checkpoints as files. Then a run that was
             interrupted goes on where it was, if it is started again. Without it checkpoints are in
             Ray's object store, as long as the run goes on.
+
+    Example:
+        >>> seen = []
+        >>> options: cenote.ray.ShardOptions = {"checkpoint_every": 4, "checkpoints": "kept"}
+        >>> options |= {"progress": seen.append}
+        >>> found = sharded.wcc(**options)
+        >>> seen[0].phase, seen[0].done, len(seen) == len(found.stats.supersteps)
+        ('wcc, superstep', 0, True)
     """
 
     progress: OnProgress
@@ -113,6 +121,12 @@ class ShardedGraph:
 
     Answers are those of `cenote.Graph` for the same graph, to the last bit, for any number of
     shards, also if processes die meanwhile.
+
+    Example:
+        >>> sharded.vertex_count, sharded.edge_count, sharded.directed, sharded.shard_count
+        (64245, 283093, False, 3)
+        >>> sharded.manifest.ids, sharded.pagerank(iterations=5).columns
+        ('string', ['rank'])
     """
 
     def __init__(self, manifest: _manifest.Manifest, cluster: Cluster) -> None:
@@ -125,7 +139,17 @@ class ShardedGraph:
         self.close()
 
     def close(self) -> None:
-        """Ends the processes."""
+        """Ends the processes.
+
+        Example:
+            >>> graph = cenote.ray.open("packages.shards", memory="64MiB", cpus=0.5)
+            >>> graph.close()
+            >>> try:
+            ...     graph.wcc()
+            ... except cenote.InvalidInput as error:
+            ...     print(str(error).partition(": ")[2])
+            the graph is closed: open it again
+        """
         self._cluster.close()
 
     def _open_cluster(self) -> Cluster:
@@ -311,7 +335,26 @@ class ShardedGraph:
         return self._run(KcoreProgram(), options)
 
     def run(self, program: VertexProgram, **options: Unpack[ShardOptions]) -> ShardedResult:
-        """Runs a vertex program of your own: `value`; see `VertexProgram`."""
+        """Runs a vertex program of your own: `value`; see `VertexProgram`.
+
+        Raises:
+            InvalidInput: `combine` or `dtype` cannot be used, a method gives another shape, or the
+                program wants weights that the graph has not.
+
+        Example:
+            >>> class Levels(cenote.ray.VertexProgram):
+            ...     def start(self, vertices):
+            ...         return np.where(vertices.numbers == 0, 0.0, np.inf)
+            ...
+            ...     def send(self, edges, values):
+            ...         return values[edges.sources] + 1
+            ...
+            ...     def update(self, vertices, values, received, superstep):
+            ...         return np.minimum(values, received), received < values
+            >>> found = sharded.run(Levels())
+            >>> float(found["value"][1]), found.summary
+            (1.0, {'supersteps': 14})
+        """
         return self._run(UserProgram(program, self.manifest.weights), options)
 
     def sample_neighbors(

@@ -28,6 +28,14 @@ class ShardedSample:
         seeds: how many were given.
         layers: the edges of each layer, the nearest first, as two `int64` arrays: the sampled
             neighbours, and for each the vertex whose neighbour it is.
+
+    Example:
+        >>> sample = sharded.sample_neighbors("bash", fanouts=[3], seed=7)
+        >>> sample.seeds, sample.ids, sample.numbers.dtype
+        (1, ['bash', 'backupninja', 'foomatic-filters', 'lrzip'], dtype('uint64'))
+        >>> sources, targets = sample.layers[0]
+        >>> sources.tolist(), targets.tolist()
+        ([1, 2, 3], [0, 0, 0])
     """
 
     ids: Ids

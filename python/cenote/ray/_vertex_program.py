@@ -28,6 +28,25 @@ class Vertices:
         numbers: their numbers: places among the ids of the graph, ascending: `uint64`,
             shape (vertices,).
         degrees: the lengths of their out-lists: `uint64`, shape (vertices,).
+
+    Example:
+        A step of a random walk that starts at all vertices alike:
+
+        >>> class Step(cenote.ray.VertexProgram):
+        ...     combine = "sum"
+        ...     supersteps = 1
+        ...
+        ...     def start(self, vertices):
+        ...         return 1 / (vertices.count * vertices.degrees)
+        ...
+        ...     def send(self, edges, values):
+        ...         return values[edges.sources]
+        ...
+        ...     def update(self, vertices, values, received, superstep):
+        ...         return received, np.zeros(len(vertices.numbers), bool)
+        >>> after = sharded.run(Step())["value"]
+        >>> after.shape, float(after.sum().round(9)), int(after.argmax()) == g.vertex_of("libc6")
+        ((64245,), 1.0, True)
     """
 
     count: int
@@ -47,6 +66,25 @@ class Edges:
             shape (edges,).
         targets: for each edge the number of its target: `uint64`, shape (edges,).
         weights: `float64`, shape (edges,); None without weights.
+
+    Example:
+        The weights of the edges of each vertex, or their number:
+
+        >>> class Strength(cenote.ray.VertexProgram):
+        ...     combine = "sum"
+        ...     supersteps = 1
+        ...
+        ...     def start(self, vertices):
+        ...         return np.zeros(len(vertices))
+        ...
+        ...     def send(self, edges, values):
+        ...         assert edges.sources.shape == edges.targets.shape
+        ...         return np.ones(len(edges.targets)) if edges.weights is None else edges.weights
+        ...
+        ...     def update(self, vertices, values, received, superstep):
+        ...         return received, np.zeros(len(vertices), bool)
+        >>> bool((sharded.run(Strength())["value"] == g.degree()).all())
+        True
     """
 
     sources: NDArray[np.int64]
@@ -71,6 +109,8 @@ class VertexProgram(ABC):
         >>> class Largest(cenote.ray.VertexProgram):
         ...     combine = "max"
         ...     dtype = np.int64
+        ...     weights = False
+        ...     supersteps = 100
         ...
         ...     def start(self, vertices):
         ...         return vertices.numbers.astype(np.int64)
