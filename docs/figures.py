@@ -343,10 +343,15 @@ GAP_RIVALS = {"gap": "GAP suite", "networkit": "NetworKit", "igraph": "igraph", 
 
 
 def gap_cases() -> dict[tuple[str, str], dict[str, list[dict]]]:
-    """The newest rows of `gap_bench.py`: by graph and kernel, those of each contender."""
+    """Rows of `gap_bench.py`: by graph and kernel, those of each contender.
+
+    Those of a graph come from the newest file that has it, so its contenders ran side by side.
+    """
+    files = [rows(file.name, part="gap") for file in sorted(RUNS.glob("*-gap.jsonl"))]
+    newest = {row["graph"]: at for at, found in enumerate(files) for row in found}
     cases: dict[tuple[str, str], dict[str, list[dict]]] = {}
-    for file in sorted(RUNS.glob("*-gap.jsonl"))[-1:]:
-        for row in rows(file.name, part="gap"):
+    for at, found in enumerate(files):
+        for row in (row for row in found if newest[row["graph"]] == at):
             of = cases.setdefault((row["graph"], row["kernel"]), {})
             of.setdefault(row["contender"], []).append(row)
     return cases

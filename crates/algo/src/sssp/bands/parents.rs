@@ -5,6 +5,7 @@
 //! tell of most edges that no shortest path ends with them. The others are candidates, which go to
 //! the band of their target; it has its distance and decides.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use cenote_engine::{Bitmap, Engine, Frontier, Messages, Outbox, Sender, StateFile, VertexId};
@@ -59,7 +60,7 @@ pub(super) struct Sets {
 /// Proposes the parents of all reached vertices. The frontier is used as scratch.
 pub(super) fn propose(
     found: &Found<'_>,
-    mut sets: Sets,
+    sets: Sets,
     frontier: &mut Frontier,
     proposals: &Proposals<'_>,
 ) -> Result<()> {
@@ -70,110 +71,145 @@ pub(super) fn propose(
         outbox: Outbox::new(engine, &messages),
         waiting: (0..layout.bands).map(|_| Waiting::new()).collect(),
     };
-    let mut band = Band::new(layout)?;
-    [&mut sets.open, &mut sets.tied, &mut sets.next].into_iter().for_each(Bitmap::clear);
-    for range in (0..layout.bands).map(|at| layout.range(at)) {
-        engine.check_cancel()?;
-        found.read(&mut band, range.start, None)?;
-        parallel::for_each_of(&band.distances[..range.len()], |at, distance| {
-            let (v, distance) = (range.start + at as VertexId, distance.load(Ordering::Relaxed));
-            found.bounds.set(v, distance);
-            if distance != UNREACHED {
-                sets.open.insert(v);
-            }
-        });
-    }
-    proposals.propose_sources(found.sources)?;
-    found.sources.iter().for_each(|&source| sets.open.remove(source));
-    for range in (0..layout.bands).map(|at| layout.range(at)) {
-        engine.check_cancel()?;
-        found.read(&mut band, range.start, None)?;
-        let reached = |v: &VertexId| band.distance(*v) != UNREACHED;
-        frontier.set(range.filter(reached));
-        let (sets, is_tie) = (&sets, false);
-        let kernel = Edges { found, band: &band, candidates: &candidates, proposals, sets, is_tie };
-        kernel.visit("parents", frontier)?;
-    }
-    candidates.decide(found, &mut band, (&sets, false), proposals)?;
-    let Sets { open, tied, .. } = &sets;
-    open.iter().for_each(|v| tied.remove(v));
-    while sets.open.any_in(0..layout.vertices as VertexId, false) {
-        sets.next.clear();
-        let mut is_last = true;
-        for range in (0..layout.bands).map(|at| layout.range(at)) {
-            if !sets.tied.any_in(range.clone(), false) {
-                continue;
-            }
-            is_last = false;
-            engine.check_cancel()?;
-            let few: Vec<_> =
-                sets.tied.iter_in(range.clone()).take(band.sparse_max() + 1).collect();
-            let few = Some(few).filter(|few| few.len() <= band.sparse_max());
-            found.read(&mut band, range.start, few.as_deref())?;
-            frontier.set(sets.tied.iter_in(range));
-            let (sets, is_tie) = (&sets, true);
-            let kernel =
-                Edges { found, band: &band, candidates: &candidates, proposals, sets, is_tie };
-            kernel.visit("parents at no distance", frontier)?;
-        }
-        if is_last {
-            break;
-        }
-        candidates.decide(found, &mut band, (&sets, true), proposals)?;
-        let Sets { open, next, .. } = &sets;
-        next.iter().for_each(|v| open.remove(v));
-        std::mem::swap(&mut sets.tied, &mut sets.next);
-    }
+    let mut search = Search { found, band: Band::new(layout)?, candidates, proposals, sets };
+    search.begin()?;
+    search.at_smaller_distances(frontier)?;
+    search.at_no_distance(frontier)?;
     proposals.close()
 }
 
-impl Found<'_> {
-    /// Reads the band that begins with this vertex; of few vertices only their pages.
-    fn read(&self, band: &mut Band, first: VertexId, only: Option<&[VertexId]>) -> Result<()> {
-        let range = self.layout.range(self.layout.band_of(first));
-        if only.is_some() || band.range != range || band.bytes() < 8 * range.len() as u64 {
-            let place = self.place + 8 * u64::from(range.start);
-            band.read(range, (self.file, place), only)?;
+/// The search for parents.
+struct Search<'a, 'm, 'p> {
+    found: &'a Found<'a>,
+    band: Band,
+    candidates: Candidates<'m>,
+    proposals: &'a Proposals<'p>,
+    sets: Sets,
+}
+
+impl Search<'_, '_, '_> {
+    /// Opens all reached vertices but the sources, and sets the bounds to the distances.
+    fn begin(&mut self) -> Result<()> {
+        let Sets { open, tied, next } = &mut self.sets;
+        [open, tied, next].into_iter().for_each(Bitmap::clear);
+        for range in self.found.bands() {
+            self.found.read(&mut self.band, &range, None)?;
+            parallel::for_each_of(&self.band.distances[..range.len()], |at, distance| {
+                let distance = distance.load(Ordering::Relaxed);
+                let v = range.start + at as VertexId;
+                self.found.bounds.set(v, distance);
+                if distance != UNREACHED {
+                    self.sets.open.insert(v);
+                }
+            });
+        }
+        self.proposals.propose_sources(self.found.sources)?;
+        self.found.sources.iter().for_each(|&source| self.sets.open.remove(source));
+        Ok(())
+    }
+
+    /// Finds the parents that are nearer than their vertices, and the vertices with ties.
+    fn at_smaller_distances(&mut self, frontier: &mut Frontier) -> Result<()> {
+        for range in self.found.bands() {
+            self.found.read(&mut self.band, &range, None)?;
+            frontier.set(range.filter(|v| self.band.distance(*v) != UNREACHED));
+            self.visit("parents", frontier, false)?;
+        }
+        self.decide(false)
+    }
+
+    /// Finds the parents of the others, level by level.
+    fn at_no_distance(&mut self, frontier: &mut Frontier) -> Result<()> {
+        self.sets.open.iter().for_each(|v| self.sets.tied.remove(v));
+        let all = 0..self.found.layout.vertices as VertexId;
+        while [&self.sets.open, &self.sets.tied].iter().all(|set| set.any_in(all.clone(), false)) {
+            self.sets.next.clear();
+            for range in self.found.bands() {
+                let few_max = self.band.sparse_max();
+                let tied = self.sets.tied.iter_in(range.clone());
+                let few: Vec<_> = tied.take(few_max + 1).collect();
+                if few.is_empty() {
+                    continue;
+                }
+                let few = Some(few).filter(|few| few.len() <= few_max);
+                self.found.read(&mut self.band, &range, few.as_deref())?;
+                frontier.set(self.sets.tied.iter_in(range));
+                self.visit("parents at no distance", frontier, true)?;
+            }
+            self.decide(true)?;
+            let Sets { open, tied, next } = &mut self.sets;
+            next.iter().for_each(|v| open.remove(v));
+            std::mem::swap(tied, next);
+        }
+        Ok(())
+    }
+
+    /// Looks at the edges of vertices of the band.
+    fn visit(&self, label: &str, frontier: &Frontier, is_tie: bool) -> Result<()> {
+        if !frontier.is_empty() {
+            let edges = Edges { search: self, is_tie };
+            visit(self.found.engine, label.to_owned(), frontier, &edges)?;
+            self.candidates.outbox.check()?;
+            self.proposals.check()?;
+        }
+        Ok(())
+    }
+
+    /// Has the bands of their targets decide on the candidates.
+    fn decide(&mut self, is_tie: bool) -> Result<()> {
+        self.candidates.outbox.close()?;
+        for (at, range) in self.found.bands().enumerate() {
+            let waiting = &self.candidates.waiting[at];
+            if waiting.count() == 0 {
+                continue;
+            }
+            self.found.read(&mut self.band, &range, None)?;
+            let each = |sender: &mut _, message: &[u8; CANDIDATE_BYTES]| {
+                let (v, parent, length) = parts(message);
+                if length == self.band.distance(v) {
+                    self.proposals.propose(sender, v, parent);
+                    self.sets.found(v, is_tie);
+                }
+            };
+            let (begin, end) =
+                (|| self.proposals.begin(), |sender: &mut _| self.proposals.end(sender));
+            self.candidates.messages.take_with(at, begin, each, end)?;
+            self.proposals.check()?;
+            waiting.clear();
         }
         Ok(())
     }
 }
 
-/// Edges to other bands that may be the last of a shortest path.
+impl<'a> Found<'a> {
+    /// The vertices of each band.
+    fn bands(&self) -> impl Iterator<Item = Range<VertexId>> + use<'a> {
+        let layout = self.layout;
+        (0..layout.bands).map(|band| layout.range(band))
+    }
+
+    /// Reads the band of these vertices, if it is not in memory; of few vertices only their pages.
+    fn read(
+        &self,
+        band: &mut Band,
+        range: &Range<VertexId>,
+        only: Option<&[VertexId]>,
+    ) -> Result<()> {
+        self.engine.check_cancel()?;
+        if only.is_some() || band.range != *range || band.bytes() < 8 * range.len() as u64 {
+            let place = self.place + 8 * u64::from(range.start);
+            band.read(range.clone(), (self.file, place), only)?;
+        }
+        Ok(())
+    }
+}
+
+/// Edges that may be the last of a shortest path, to vertices whose distance is not in memory.
 struct Candidates<'m> {
     messages: &'m Messages<'m, CANDIDATE_BYTES>,
     outbox: Outbox<'m, CANDIDATE_BYTES>,
     /// By band.
     waiting: Vec<Waiting>,
-}
-
-impl Candidates<'_> {
-    /// Has the bands of their targets decide.
-    fn decide(
-        &self,
-        found: &Found<'_>,
-        band: &mut Band,
-        (sets, is_tie): (&Sets, bool),
-        proposals: &Proposals<'_>,
-    ) -> Result<()> {
-        self.outbox.close()?;
-        for (at, waiting) in self.waiting.iter().enumerate().filter(|(_, band)| band.count() > 0) {
-            found.engine.check_cancel()?;
-            found.read(band, found.layout.range(at).start, None)?;
-            let each = |sender: &mut _, message: &[u8; CANDIDATE_BYTES]| {
-                let (v, parent, length) = parts(message);
-                if length == band.distance(v) {
-                    proposals.propose(sender, v, parent);
-                    sets.found(v, is_tie);
-                }
-            };
-            let end = |sender: &mut _| proposals.end(sender);
-            self.messages.take_with(at, || proposals.begin(), each, end)?;
-            proposals.check()?;
-            waiting.clear();
-        }
-        Ok(())
-    }
 }
 
 impl Sets {
@@ -190,11 +226,7 @@ impl Sets {
 
 /// Looks for parents among the edges of the vertices of a band.
 struct Edges<'a, 'm, 'p> {
-    found: &'a Found<'a>,
-    band: &'a Band,
-    candidates: &'a Candidates<'m>,
-    proposals: &'a Proposals<'p>,
-    sets: &'a Sets,
+    search: &'a Search<'a, 'm, 'p>,
     /// Whether edges count that add nothing to the distance, to open vertices, or those that do.
     is_tie: bool,
 }
@@ -205,32 +237,21 @@ struct Senders<'m, 'p> {
     proposals: Option<Sender<'p, MESSAGE_BYTES>>,
 }
 
-impl Edges<'_, '_, '_> {
-    fn visit(&self, label: &str, frontier: &Frontier) -> Result<()> {
-        if !frontier.is_empty() {
-            visit(self.found.engine, label.to_owned(), frontier, self)?;
-            self.candidates.outbox.check()?;
-            self.proposals.check()?;
-        }
-        Ok(())
-    }
-}
-
 impl<'m, 'p> Sums for Edges<'_, 'm, 'p> {
     type Local = Senders<'m, 'p>;
 
     fn local(&self) -> Self::Local {
-        let candidates = Some(self.candidates.outbox.take());
-        Senders { candidates, proposals: self.proposals.begin() }
+        let candidates = Some(self.search.candidates.outbox.take());
+        Senders { candidates, proposals: self.search.proposals.begin() }
     }
 
     #[inline(always)]
     fn distance(&self, v: VertexId) -> u64 {
-        self.band.distance(v)
+        self.search.band.distance(v)
     }
 
     fn lengths(&self) -> Lengths {
-        self.found.lengths
+        self.search.found.lengths
     }
 
     fn end(&self, senders: &mut Self::Local) {
@@ -238,34 +259,34 @@ impl<'m, 'p> Sums for Edges<'_, 'm, 'p> {
             .candidates
             .take()
             .into_iter()
-            .for_each(|sender| self.candidates.outbox.put_back(sender));
-        self.proposals.end(&mut senders.proposals);
+            .for_each(|sender| self.search.candidates.outbox.put_back(sender));
+        self.search.proposals.end(&mut senders.proposals);
     }
 
     #[inline(always)]
     fn path(&self, senders: &mut Self::Local, u: VertexId, before: u64, v: VertexId, sum: u64) {
-        if u == v || !self.found.bounds.may_be_of(v, sum) {
+        if u == v || !self.search.found.bounds.may_be_of(v, sum) {
             return;
         }
         match (before == sum, self.is_tie) {
             (true, false) => {
-                if !self.sets.tied.contains(u) {
-                    self.sets.tied.insert(u);
+                if !self.search.sets.tied.contains(u) {
+                    self.search.sets.tied.insert(u);
                 }
                 return;
             }
-            (true, true) if self.sets.open.contains(v) => {}
+            (true, true) if self.search.sets.open.contains(v) => {}
             (false, false) => {}
             _ => return,
         }
-        if self.band.has(v) {
-            if sum == self.band.distance(v) {
-                self.proposals.propose(&mut senders.proposals, v, u);
-                self.sets.found(v, self.is_tie);
+        if self.search.band.has(v) {
+            if sum == self.search.band.distance(v) {
+                self.search.proposals.propose(&mut senders.proposals, v, u);
+                self.search.sets.found(v, self.is_tie);
             }
         } else if let Some(sender) = &mut senders.candidates {
-            let band = self.found.layout.band_of(v);
-            self.candidates.waiting[band].add(sum);
+            let band = self.search.found.layout.band_of(v);
+            self.search.candidates.waiting[band].add(sum);
             sender.send(band, &candidate(v, u, sum));
         }
     }
