@@ -11,8 +11,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use cenote_engine::{
-    Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Kernel,
-    NamedPages, Page, PageTask, Purpose, Strategy, VertexId,
+    ActiveSet, Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec,
+    Kernel, NamedPages, Page, PageTask, Purpose, Strategy, VertexId,
 };
 
 use crate::kind::is_lattice;
@@ -220,6 +220,29 @@ impl StepBudget {
 /// Whether a run may go on without steps. The papers' strategies never do.
 pub(crate) fn goes_without_steps(config: &EngineConfig) -> bool {
     config.strategy == Strategy::Auto
+}
+
+/// Before a search without steps, which visits each page by itself: brings all pages into memory in
+/// one pass of large requests, where the cache holds them all.
+pub(crate) fn fill_cache(engine: &Engine) -> Result<()> {
+    if engine.cached_fraction() < 1.0 {
+        return Ok(());
+    }
+    let (label, out, all) = ("pages".to_owned(), Direction::Out, ActiveSet::All);
+    match engine.graph().is_weighted() && engine.config().weighted {
+        true => engine.visit_weighted(label, out, all, &Nothing)?,
+        false => engine.visit(label, out, all, &Nothing)?,
+    };
+    Ok(())
+}
+
+/// Only has pages read.
+struct Nothing;
+
+impl Kernel for Nothing {
+    type Local = ();
+
+    fn local(&self) {}
 }
 
 /// A search whose edges may be followed in any order, without levels.

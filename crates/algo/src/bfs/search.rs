@@ -16,7 +16,7 @@ use crate::csr::Csr;
 use crate::parallel::fill;
 use crate::ranks::Parents;
 use crate::report::{Result, Run, pages};
-use crate::worklist::StepBudget;
+use crate::worklist::{StepBudget, fill_cache};
 
 /// A bottom-up step is tried if the frontier has at least this fraction of the pages of all
 /// unvisited vertices.
@@ -183,6 +183,7 @@ impl<'e> Search<'e> {
     }
 
     fn finish_asynchronously(&mut self) -> Result<()> {
+        fill_cache(self.engine)?;
         let search = Asynchronous::new(self.engine, &self.levels, self.next.bits())?;
         self.frontier.bits().iter().for_each(|v| search.activate(v, self.level));
         search.run(|| self.goal.level_max(&self.levels))?;

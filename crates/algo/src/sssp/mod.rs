@@ -47,7 +47,7 @@ use crate::kind::{has_hubs, is_lattice, mean_degree};
 use crate::parallel;
 use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
-use crate::worklist::{StepBudget, Worklist, goes_without_steps};
+use crate::worklist::{StepBudget, Worklist, fill_cache, goes_without_steps};
 use asynchronous::Asynchronous;
 use in_memory::WeightedCsr;
 pub use length::UNREACHED;
@@ -497,6 +497,7 @@ impl<'e> Search<'e> {
             let check_cancel = || Ok(engine.check_cancel()?);
             csr.search(&self.distances, active, || self.bound(), check_cancel)?;
         } else {
+            fill_cache(engine)?;
             let search =
                 Asynchronous::new(engine, &self.distances, self.lengths, self.next.bits())?;
             active.for_each(|v| search.activate(v));

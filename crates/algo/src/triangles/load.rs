@@ -16,6 +16,10 @@ use crate::report::{AlgoError, Result};
 /// Entries that are filtered at a time; a power of two.
 const SIFT: usize = 512;
 
+/// Lists take less memory than is set aside for them before they are loaded, so that more fit; such
+/// a rest is loaded if it has at least `1 / TAIL_SHARE` as many pages as those before.
+const TAIL_SHARE: u64 = 8;
+
 /// Loads oriented lists, a segment of the vertices at a time. On a directed graph a list is merged
 /// from targets, which are loaded first, and sources.
 pub(crate) struct Loader<'e> {
@@ -98,7 +102,9 @@ impl<'e> Loader<'e> {
                 room = room.min(targets.arena.room(workers));
             }
             let to = self.order.reach(from..pages.end, room, |page| needed.has(page));
-            if to == from {
+            let is_small = (to - from) * TAIL_SHARE < from - pages.start;
+            // Lists that are not kept cost no pass if they come with the next ones.
+            if to == from || is_small && places.is_none() {
                 break;
             }
             self.load(label, from..to, needed, arena, places)?;
