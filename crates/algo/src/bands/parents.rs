@@ -171,17 +171,16 @@ impl<'m> Propose for &Proposals<'m> {
 pub(crate) fn write(
     engine: &Engine,
     (file, layout): (&StateFile, &Layout),
-    proposed: &Pairs<'_>,
+    proposed: Pairs<'_>,
 ) -> Result<u64> {
     let bands = Bands { engine, file, layout };
     let mut memory = HugeVec::zeroed(layout.band.min(layout.vertices))?;
     let place = file.reserve(4 * layout.vertices as u64);
-    let ranked = match Ranks::write(engine.graph(), file, &mut memory)? {
-        None => None,
-        Some(ranks) => Some(bands.by_rank(proposed, ranks, &mut memory)?),
+    let proposed = match Ranks::write(engine.graph(), file, &mut memory)? {
+        None => proposed,
+        Some(ranks) => bands.by_rank(proposed, ranks, &mut memory)?,
     };
-    let smallest = ranked.as_ref().unwrap_or(proposed);
-    bands.for_each_smallest(smallest, &mut memory, |range, parents| {
+    bands.for_each_smallest(&proposed, &mut memory, |range, parents| {
         Ok(file.write(place + 4 * u64::from(range.start), parents)?)
     })?;
     Ok(place)
@@ -200,14 +199,18 @@ impl<'a> Bands<'a> {
     }
 
     /// Of pairs of a parent and a vertex, for each vertex the parent of the smallest rank: pairs of
-    /// the vertex and this parent.
-    fn by_rank(
+    /// the vertex and this parent. Buffers of two kinds of pairs are in memory at a time.
+    fn by_rank<'p>(
         &self,
-        pairs: &Pairs<'_>,
+        pairs: Pairs<'p>,
         ranks: u64,
         memory: &mut HugeVec<u32>,
-    ) -> Result<Pairs<'a>> {
-        let ranked = self.look_up(pairs, ranks, memory)?;
+    ) -> Result<Pairs<'p>>
+    where
+        'a: 'p,
+    {
+        let ranked = self.look_up(&pairs, ranks, memory)?;
+        drop(pairs);
         let smallest = self.pairs();
         self.for_each_smallest(&ranked, memory, |range, ranks| {
             let mut sender = smallest.sender();

@@ -42,10 +42,9 @@ pub(in super::super) fn run(
         // The sets are not needed any more.
         let refs = search.finish()?;
         let levels = engine.step("levels", || write_levels(layout, (&file, &blocks), &refs))?;
-        drop(blocks);
-        let of_pairs = || parents::write(&engine, (&file, layout), &pairs);
-        let parents = bfs.parents.then(|| engine.step("parents", of_pairs)).transpose()?;
-        drop(pairs);
+        drop((blocks, proposals));
+        let write = || parents::write(&engine, (&file, layout), pairs);
+        let parents = bfs.parents.then(|| engine.step("parents", write)).transpose()?;
         let sealed = file.seal();
         let array = |place| sealed.array(place, layout.vertices);
         let (levels, parents) = (array(levels)?, parents.map(array).transpose()?);
@@ -55,12 +54,12 @@ pub(in super::super) fn run(
 }
 
 /// The state of a search between steps.
-struct Search<'a> {
+struct Search<'a, 'p> {
     engine: &'a Engine,
     bfs: &'a BfsConfig,
     log: Log<'a>,
     /// Of parents, if they are asked for.
-    proposals: Option<&'a Proposals<'a>>,
+    proposals: Option<&'a Proposals<'p>>,
     visited: Bitmap,
     frontier: Frontier,
     next: Frontier,
@@ -70,11 +69,11 @@ struct Search<'a> {
     reached: u64,
 }
 
-impl<'a> Search<'a> {
+impl<'a, 'p> Search<'a, 'p> {
     fn new(
         engine: &'a Engine,
         log: Log<'a>,
-        proposals: Option<&'a Proposals<'a>>,
+        proposals: Option<&'a Proposals<'p>>,
         bfs: &'a BfsConfig,
     ) -> Result<Self> {
         let n = engine.graph().vertices();

@@ -58,10 +58,11 @@ pub(in super::super) fn run(
                 let sets = Sets { open: active, tied: set()?, next: set()? };
                 let proposals = Proposals::new(engine, layout, &pairs);
                 propose(&found, sets, &mut frontier, &proposals)?;
-                parents::write(engine, (file, layout), &pairs)
+                drop(proposals);
+                parents::write(engine, (file, layout), pairs)
             })?),
         };
-        drop((pairs, bounds, frontier));
+        drop((bounds, frontier));
         let sealed = file.seal();
         let parents = parents.map(|place| sealed.array(place, layout.vertices)).transpose()?;
         let distances = sealed.array(place, layout.vertices)?;
