@@ -164,7 +164,7 @@ class Lookups:
         ids: VertexId,
         *,
         direction: Literal["out", "in"] = "out",
-        memory: int | None = None,
+        memory: Memory | None = None,
         threads: int | None = None,
     ) -> WeightedIds: ...
 
@@ -174,7 +174,7 @@ class Lookups:
         ids: Iterable[VertexId],
         *,
         direction: Literal["out", "in"] = "out",
-        memory: int | None = None,
+        memory: Memory | None = None,
         threads: int | None = None,
     ) -> list[WeightedIds]: ...
 

@@ -229,7 +229,7 @@ pub(crate) fn fill_cache(engine: &Engine) -> Result<()> {
         return Ok(());
     }
     let (label, out, all) = ("pages".to_owned(), Direction::Out, ActiveSet::All);
-    match engine.graph().is_weighted() && engine.config().weighted {
+    match engine.config().weighted {
         true => engine.visit_weighted(label, out, all, &Nothing)?,
         false => engine.visit(label, out, all, &Nothing)?,
     };

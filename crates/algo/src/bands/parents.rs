@@ -52,8 +52,7 @@ pub(crate) fn traffic(graph: &Graph, proposed: f64) -> Traffic {
         state_bytes_read: messages + arrays,
         bytes_written: messages + arrays + 4 * n,
         block_bytes: messages,
-        because: " and then of parents, which each step sends to the band of their vertex"
-            .to_owned(),
+        because: "; parents go as messages to the bands of their vertices".to_owned(),
     }
 }
 

@@ -46,7 +46,7 @@ impl<'m, const N: usize> Outbox<'m, N> {
         &self.senders[rayon::current_thread_index().expect("senders belong to worker threads")]
     }
 
-    /// Whether a message could not be sent.
+    /// Returns why a message could not be sent, if one could not.
     ///
     /// # Errors
     /// Of the sender that failed: [`EngineError::StateFull`](crate::EngineError::StateFull); the
