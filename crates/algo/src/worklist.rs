@@ -21,11 +21,22 @@ use crate::report::{Result, pages};
 /// The priority of a page without active lists.
 pub(crate) const IDLE: u64 = u64::MAX;
 
+/// Priorities are looked through in blocks of so many pages.
+const BLOCK_PAGES: usize = 64;
+
 /// Below this many pages a round leaves the drive idle: the next takes more priorities.
 const ROUND_PAGES_MIN: usize = 64;
 
 /// Above this many pages a round does work that smaller priorities will undo: the next takes fewer.
 const ROUND_PAGES_MAX: usize = 1024;
+
+/// A round takes fewer priorities if so many lists were followed for each vertex reached. It is
+/// about 5 on grids and roads, where a wider spread saves rounds. On a chain of cliques each wave
+/// of distances sets out before the one ahead is final, and without a bound it was 150.
+const FOLLOWED_MAX: u64 = 20;
+
+/// That is counted over about so many rounds.
+const RECENT_ROUNDS: u64 = 8;
 
 /// The most pages of a round, so that the list of them takes at most 1 MiB. Others follow in the
 /// next round: to read so many takes far longer than to begin a round.
@@ -55,6 +66,8 @@ pub(crate) struct Worklist<'a> {
     pieces: Bitmap,
     /// For each page the smallest priority of its active lists.
     first: HugeVec<AtomicU64>,
+    /// For each block of them at most the smallest: lists that were taken since still count.
+    blocks: HugeVec<AtomicU64>,
 }
 
 impl<'a> Worklist<'a> {
@@ -63,7 +76,8 @@ impl<'a> Worklist<'a> {
         match u32::try_from(pages) {
             Ok(pages) => {
                 let pages = u64::from(pages);
-                8 * pages + Bitmap::bytes_for(pages as usize) + round_bytes(pages)
+                let blocks = pages.div_ceil(BLOCK_PAGES as u64);
+                8 * (pages + blocks) + Bitmap::bytes_for(pages as usize) + round_bytes(pages)
             }
             Err(_) => u64::MAX,
         }
@@ -72,9 +86,13 @@ impl<'a> Worklist<'a> {
     /// An empty worklist. `active` is an empty set over the vertices.
     pub fn new(adjacency: &'a Adjacency, active: &'a Bitmap) -> Result<Self> {
         let pages = usize::try_from(adjacency.pages()).expect("an index of the pages is in memory");
-        let first = HugeVec::<AtomicU64>::zeroed(pages)?;
-        first.iter().for_each(|priority| priority.store(IDLE, Ordering::Relaxed));
-        Ok(Self { adjacency, active, pieces: Bitmap::new(pages)?, first })
+        let idle = |count: usize| -> Result<_> {
+            let all = HugeVec::<AtomicU64>::zeroed(count)?;
+            all.iter().for_each(|priority| priority.store(IDLE, Ordering::Relaxed));
+            Ok(all)
+        };
+        let (first, blocks) = (idle(pages)?, idle(pages.div_ceil(BLOCK_PAGES))?);
+        Ok(Self { adjacency, active, pieces: Bitmap::new(pages)?, first, blocks })
     }
 
     /// Makes the list of `v` active.
@@ -83,7 +101,7 @@ impl<'a> Worklist<'a> {
         // A thread that takes the vertex out of the set sees what was stored before.
         fence(Ordering::Release);
         self.active.insert(v);
-        self.first[*pages.start() as usize].fetch_min(priority, Ordering::Release);
+        self.raise(*pages.start(), priority);
         self.activate_pieces(pages.start() + 1..pages.end() + 1, priority);
     }
 
@@ -97,7 +115,15 @@ impl<'a> Worklist<'a> {
     fn activate_pieces(&self, pages: Range<u64>, priority: u64) {
         for page in pages {
             self.pieces.insert(VertexId::try_from(page).expect(PAGES));
-            self.first[page as usize].fetch_min(priority, Ordering::Release);
+            self.raise(page, priority);
+        }
+    }
+
+    /// Gives a page at least this priority.
+    fn raise(&self, page: u64, priority: u64) {
+        let page = page as usize;
+        if self.first[page].fetch_min(priority, Ordering::Release) > priority {
+            self.blocks[page / BLOCK_PAGES].fetch_min(priority, Ordering::Relaxed);
         }
     }
 
@@ -126,22 +152,48 @@ impl<'a> Worklist<'a> {
 
     /// Makes no list active any more.
     pub fn clear(&mut self) {
-        self.first.iter_mut().for_each(|priority| *priority.get_mut() = IDLE);
+        let all = self.first.iter_mut().chain(self.blocks.iter_mut());
+        all.for_each(|priority| *priority.get_mut() = IDLE);
         self.pieces.clear();
         self.active.take_in(0..self.active.len() as VertexId, |_| {});
     }
 
-    /// The smallest priority.
+    /// The smallest priority; between rounds.
     pub fn first(&self) -> u64 {
-        self.first.iter().map(|priority| priority.load(Ordering::Relaxed)).min().unwrap_or(IDLE)
+        let mut smallest = IDLE;
+        for (block, pages) in self.blocks.iter().zip(self.first.chunks(BLOCK_PAGES)) {
+            if block.load(Ordering::Relaxed) < smallest {
+                let priorities = pages.iter().map(|priority| priority.load(Ordering::Relaxed));
+                let first = priorities.min().unwrap_or(IDLE);
+                block.store(first, Ordering::Relaxed);
+                smallest = smallest.min(first);
+            }
+        }
+        smallest
     }
 
-    /// The pages with priorities of at most `last`, as many as a round may have.
+    /// The pages with priorities of at most `last`, as many as a round may have; between rounds.
     pub fn up_to(&self, last: u64) -> Vec<PageTask> {
         let last = last.min(IDLE - 1);
-        let is_active = |page: &u64| self.first[*page as usize].load(Ordering::Relaxed) <= last;
-        let active = (0..self.first.len() as u64).filter(is_active);
+        let is_within = |priority: &AtomicU64| priority.load(Ordering::Relaxed) <= last;
+        let blocks = self.blocks.iter().enumerate().filter(|(_, block)| is_within(block));
+        let active = blocks.flat_map(|(block, _)| {
+            let first = block * BLOCK_PAGES;
+            let pages = first..self.first.len().min(first + BLOCK_PAGES);
+            pages.filter(|&page| is_within(&self.first[page])).map(|page| page as u64)
+        });
         round_of(active.clone().count(), active)
+    }
+
+    /// Whether a page has a priority above `last`; between rounds.
+    fn goes_beyond(&self, last: u64) -> bool {
+        let blocks = self.blocks.iter().zip(self.first.chunks(BLOCK_PAGES));
+        let mut waiting = blocks.filter(|(block, _)| block.load(Ordering::Relaxed) != IDLE);
+        waiting.any(|(_, pages)| {
+            pages
+                .iter()
+                .any(|priority| (last + 1..IDLE).contains(&priority.load(Ordering::Relaxed)))
+        })
     }
 }
 
@@ -158,27 +210,60 @@ pub(crate) fn round_of(count: usize, pages: impl Iterator<Item = u64>) -> Vec<Pa
     tasks
 }
 
-/// How far the priorities of a round may lie apart: it follows the number of pages.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Slack(u64);
+/// How far the priorities of a round may lie apart: farther while its pages are too few, less far
+/// while they are too many, or most lists are followed again because they were followed too early.
+#[derive(Debug)]
+pub(crate) struct Slack {
+    apart: u64,
+    /// Of the last rounds, older ones counting less.
+    followed: u64,
+    reached: u64,
+}
+
+/// What has been done since the last round.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    followed: AtomicU64,
+    reached: AtomicU64,
+}
+
+impl Progress {
+    /// Adds the lists followed on a page, and the vertices reached for the first time.
+    pub fn add(&self, followed: u64, reached: u64) {
+        self.followed.fetch_add(followed, Ordering::Relaxed);
+        self.reached.fetch_add(reached, Ordering::Relaxed);
+    }
+}
 
 impl Slack {
     /// Initially this far.
-    pub fn new(slack: u64) -> Self {
-        Self(slack.max(1))
+    pub fn new(apart: u64) -> Self {
+        Self { apart: apart.max(1), followed: 0, reached: 0 }
     }
 
-    /// The next round: its pages, of priorities below `end`.
-    pub fn next_round(&mut self, worklist: &Worklist<'_>, end: u64) -> Vec<PageTask> {
+    /// The next round: its pages, of priorities below `end`. `progress` is that of the last.
+    pub fn next_round(
+        &mut self,
+        worklist: &Worklist<'_>,
+        end: u64,
+        progress: &Progress,
+    ) -> Vec<PageTask> {
         let first = worklist.first();
         if first >= end {
             return Vec::new();
         }
-        let tasks = worklist.up_to(first.saturating_add(self.0).min(end.saturating_sub(1)));
-        if tasks.len() > ROUND_PAGES_MAX {
-            self.0 = self.0.div_ceil(2);
-        } else if tasks.len() < ROUND_PAGES_MIN {
-            self.0 = self.0.saturating_mul(2);
+        let last = first.saturating_add(self.apart).min(end.saturating_sub(1));
+        let tasks = worklist.up_to(last);
+        let recent = |sum: u64, last: &AtomicU64| {
+            sum - sum / RECENT_ROUNDS + last.swap(0, Ordering::Relaxed)
+        };
+        self.followed = recent(self.followed, &progress.followed);
+        self.reached = recent(self.reached, &progress.reached);
+        let is_wasteful = self.followed > FOLLOWED_MAX * self.reached.max(1);
+        if is_wasteful || tasks.len() > ROUND_PAGES_MAX {
+            self.apart = self.apart.div_ceil(2);
+        } else if tasks.len() < ROUND_PAGES_MIN && worklist.goes_beyond(last) {
+            self.apart = self.apart.saturating_mul(2);
         }
         tasks
     }

@@ -15,6 +15,7 @@ use crate::explain::{Counts, RunStats, StepLog, StepRecord};
 use crate::frontier::ActiveSet;
 use crate::memory_plan::{self, CopiesMax, MemoryPlan, Needs, RunMemory, decoded_bytes};
 use crate::pages;
+use crate::read_ahead::ReadAhead;
 use crate::schedule::Schedule;
 use crate::tasks::active_pages;
 
@@ -30,6 +31,7 @@ pub struct Engine {
     pub(crate) workers: ThreadPool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) copies_max: CopiesMax,
+    pub(crate) read_ahead: ReadAhead,
     /// Whether a visit or a look-up is running.
     busy: AtomicBool,
     totals: Mutex<Totals>,
@@ -72,6 +74,7 @@ impl Engine {
             workers,
             clock,
             copies_max: CopiesMax::default(),
+            read_ahead: ReadAhead::default(),
             busy: AtomicBool::new(false),
             totals: Mutex::default(),
             state: Arc::default(),

@@ -153,6 +153,14 @@ impl Pages<'_> {
         }
     }
 
+    /// Whether a physical page is among them.
+    pub fn has(&self, physical: PageId) -> bool {
+        match self {
+            Self::Frame(guard) => guard.page() == physical,
+            Self::Buffer(arrived, _) => arrived.has(physical),
+        }
+    }
+
     /// Whether the bytes have been verified.
     pub fn is_verified(&self) -> bool {
         matches!(self, Self::Frame(_))

@@ -65,7 +65,7 @@ impl Work for Sweep<'_> {
     fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next> {
         let graph = &self.engine.graph;
         if self.rest.is_empty() {
-            let most = (self.engine.schedule.request_bytes / graph.page_bytes()) as u64;
+            let most = self.engine.schedule.request_pages();
             let first = self.next.fetch_add(most, Ordering::Relaxed);
             self.rest = first..(first + most).min(self.section.pages());
         }

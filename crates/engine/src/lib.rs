@@ -102,6 +102,7 @@ mod kernel;
 mod lookup;
 mod memory_plan;
 mod pages;
+mod read_ahead;
 mod schedule;
 mod serial;
 mod tasks;

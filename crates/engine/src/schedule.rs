@@ -150,6 +150,11 @@ impl Schedule {
         }
     }
 
+    /// The most pages of a request.
+    pub(crate) fn request_pages(&self) -> u64 {
+        (self.request_bytes / self.page_bytes) as u64
+    }
+
     /// The most frames that the workers of `block` and `vertex` hold at once.
     pub(crate) fn frames_in_use(&self) -> usize {
         if self.coalesce { 0 } else { 2 * self.depth + self.workers }
@@ -211,7 +216,7 @@ impl Schedule {
 
     /// Pages in a chunk of a dense frontier.
     pub(crate) fn chunk_pages(&self) -> u64 {
-        (CHUNK_REQUESTS * (self.request_bytes / self.page_bytes) as u64).max(CHUNK_PAGES_MIN)
+        (CHUNK_REQUESTS * self.request_pages()).max(CHUNK_PAGES_MIN)
     }
 
     /// Groups ascending tasks into requests and calls `into` with the first physical page, the

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cenote_device::{Buffer, write_all};
 use cenote_engine::{
     ActiveSet, Assembled, AsynchronousConfig, Bitmap, Cancel, Direction, Engine, EngineConfig,
     EngineError, Frontier, Kernel, List, Messages, NamedPages, Needs, PageTask, Sender, Strategy,
@@ -327,6 +328,67 @@ fn small_visits_of_pages_nearby_read_each_page_about_once() {
     let passes = engine.stats().bytes_read as f64 / (4096 * pages) as f64;
     assert!(passes < 1.2, "{passes:.2} passes");
     assert!(seen.into_inner() > u64::from(VERTICES));
+}
+
+/// Pages and requests that an engine reads in steps of one page each, in this order of the pages.
+fn read_in_steps(order: impl Fn(u64) -> Vec<u64>) -> (u64, u64, u64) {
+    let config = EngineConfig::with_memory(500 << 10).threads(1).depth(Some(1));
+    let engine = engine_of(config).unwrap();
+    let pages = engine.graph().adjacency(Direction::Out).unwrap().pages();
+    assert!(engine.cached_fraction() < 0.5);
+    let lists = AtomicU64::new(0);
+    let kernel = Each(|_: &List<'_>| {
+        lists.fetch_add(1, Ordering::Relaxed);
+    });
+    for page in order(pages) {
+        let task = [PageTask { page, from: 0, to: 0 }];
+        engine.visit_pages("step", Direction::Out, NamedPages::of_step(&task), &kernel).unwrap();
+    }
+    assert!(lists.into_inner() >= u64::from(VERTICES), "each page was passed to the kernel");
+    let stats = engine.stats();
+    (pages, stats.bytes_read / 4096, stats.read_requests)
+}
+
+#[test]
+fn steps_that_follow_the_file_read_ahead_and_others_do_not() {
+    for backwards in [false, true] {
+        let (pages, read, requests) = read_in_steps(|pages| {
+            (0..pages).map(|page| if backwards { pages - 1 - page } else { page }).collect()
+        });
+        assert_eq!(read, pages, "backwards: {backwards}");
+        assert!(requests < pages / 3, "{requests} requests, backwards: {backwards}");
+    }
+    let (pages, read, requests) = read_in_steps(|pages| {
+        let bits = pages.next_power_of_two().trailing_zeros();
+        let reversed = (0..1 << bits).map(|page: u64| page.reverse_bits() >> (64 - bits));
+        reversed.filter(|page| *page < pages).collect()
+    });
+    assert_eq!((read, requests), (pages, pages), "each by itself");
+}
+
+#[test]
+fn a_damaged_page_that_is_read_ahead_is_an_error_of_the_step_that_needs_it() {
+    let config = EngineConfig::with_memory(500 << 10).threads(1).depth(Some(1));
+    let engine = engine_of(config).unwrap();
+    let graph = engine.graph();
+    let (damaged, page_bytes) = (30, graph.page_bytes());
+    let place = graph.physical(graph.adjacency(Direction::Out).unwrap().first_page() + damaged);
+    let mut buffer = Buffer::new(page_bytes).unwrap();
+    buffer.fill(7);
+    let offset = place * page_bytes as u64;
+    write_all(graph.device().as_ref(), offset, page_bytes, buffer).unwrap();
+    let kernel = Each(|_: &List<'_>| ());
+    let step = |page| {
+        let task = [PageTask { page, from: 0, to: 0 }];
+        engine.visit_pages("step", Direction::Out, NamedPages::of_step(&task), &kernel)
+    };
+    for page in 0..damaged {
+        step(page).unwrap();
+    }
+    assert!(engine.stats().bytes_read / 4096 > damaged, "the damaged page was read");
+    let error = step(damaged).unwrap_err().to_string();
+    assert!(error.contains("page"), "{error}");
+    step(damaged + 1).unwrap();
 }
 
 #[test]

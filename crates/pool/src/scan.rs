@@ -53,10 +53,15 @@ impl<T> Arrived<T> {
     /// # Panics
     /// If the extent does not hold the page.
     pub fn page(&self, page: PageId, page_bytes: usize) -> &[u8] {
-        let Extent { first_page, pages, .. } = self.extent;
-        assert!((first_page..first_page + pages).contains(&page), "page {page} is in the extent");
+        assert!(self.has(page), "page {page} is in the extent");
         let at = (page - self.filled.first_page) as usize * page_bytes;
         &self.filled.buffer[at..at + page_bytes]
+    }
+
+    /// Whether the extent holds a page.
+    pub fn has(&self, page: PageId) -> bool {
+        let Extent { first_page, pages, .. } = self.extent;
+        (first_page..first_page + pages).contains(&page)
     }
 }
 

@@ -19,7 +19,7 @@ use cenote_engine::{
 use super::UNREACHED;
 use crate::ranks::Parents;
 use crate::report::Result;
-use crate::worklist::{Slack, Worklist};
+use crate::worklist::{Progress, Slack, Worklist};
 
 /// An asynchronous search.
 pub(crate) struct Asynchronous<'a> {
@@ -27,6 +27,7 @@ pub(crate) struct Asynchronous<'a> {
     levels: &'a [AtomicU32],
     /// Vertices whose level fell after the first piece of their list was last followed.
     worklist: Worklist<'a>,
+    progress: Progress,
     /// Levels above this do not matter any more. It only falls.
     level_max: AtomicU32,
     /// Visits of pages so far.
@@ -38,8 +39,8 @@ impl<'a> Asynchronous<'a> {
     pub fn new(engine: &'a Engine, levels: &'a [AtomicU32], active: &'a Bitmap) -> Result<Self> {
         let adjacency = engine.graph().adjacency(Direction::Out).expect("every graph has lists");
         let worklist = Worklist::new(adjacency, active)?;
-        let level_max = AtomicU32::new(UNREACHED);
-        Ok(Self { engine, levels, worklist, level_max, visits: AtomicU64::new(0) })
+        let (progress, level_max) = (Progress::default(), AtomicU32::new(UNREACHED));
+        Ok(Self { engine, levels, worklist, progress, level_max, visits: AtomicU64::new(0) })
     }
 
     /// Visits of pages so far.
@@ -64,7 +65,7 @@ impl<'a> Asynchronous<'a> {
         for round in 1.. {
             self.level_max.store(level_max(), Ordering::Relaxed);
             let level_max = self.level_max.load(Ordering::Relaxed);
-            let tasks = slack.next_round(&self.worklist, level_max.into());
+            let tasks = slack.next_round(&self.worklist, level_max.into(), &self.progress);
             if tasks.is_empty() {
                 break;
             }
@@ -96,15 +97,16 @@ impl Kernel for Asynchronous<'_> {
         let number = purpose.task.page;
         self.take_active(within, page, number);
         let (starting, runs_on) = (self.worklist.starting(number), self.worklist.runs_on(number));
+        let (mut followed, mut reached) = (0, 0);
         while let Some((level, v)) = within.next() {
             if self.levels[v as usize].load(Ordering::Relaxed) < level {
                 continue;
             }
+            followed += 1;
             let list = page.list_of(v).expect("active vertices were taken from this page");
             for &target in list.targets {
-                if !self.lower(target, level + 1) {
-                    continue;
-                }
+                let Some(before) = self.lower(target, level + 1) else { continue };
+                reached += u64::from(before == UNREACHED);
                 if !starting.contains(&target) {
                     self.activate(target, level + 1);
                     continue;
@@ -115,17 +117,19 @@ impl Kernel for Asynchronous<'_> {
                 }
             }
         }
+        self.progress.add(followed, reached);
     }
 }
 
 impl Asynchronous<'_> {
-    /// Lowers the level of `v` to `level`; true if it was higher.
+    /// Lowers the level of `v` to `level`; the level before, if that was higher.
     #[inline(always)]
-    fn lower(&self, v: VertexId, level: u32) -> bool {
+    fn lower(&self, v: VertexId, level: u32) -> Option<u32> {
         let cell = &self.levels[v as usize];
-        level <= self.level_max.load(Ordering::Relaxed)
-            && cell.load(Ordering::Relaxed) > level
-            && cell.fetch_min(level, Ordering::Relaxed) > level
+        if level > self.level_max.load(Ordering::Relaxed) || cell.load(Ordering::Relaxed) <= level {
+            return None;
+        }
+        Some(cell.fetch_min(level, Ordering::Relaxed)).filter(|before| *before > level)
     }
 
     /// Takes the active vertices of a page, with their levels.

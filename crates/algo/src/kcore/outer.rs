@@ -21,7 +21,7 @@ use cenote_engine::{
 use super::bounds::{Bounds, TRIVIAL};
 use crate::neighbourhood::directions;
 use crate::report::{Result, pages};
-use crate::worklist::{IDLE, Slack, Worklist};
+use crate::worklist::{IDLE, Worklist};
 
 /// Bytes of the worklists.
 pub(super) fn bytes_for(graph: &Graph) -> u64 {
@@ -203,7 +203,7 @@ impl<'a> Outer<'a> {
     fn round(&self) -> Result<bool> {
         let mut any = false;
         for (which, (direction, worklist)) in self.worklists.iter().enumerate() {
-            let tasks = Slack::new(1).next_round(worklist, IDLE);
+            let tasks = worklist.up_to(IDLE);
             any |= !tasks.is_empty();
             if !tasks.is_empty() {
                 let kernel = Shell { outer: self, which };

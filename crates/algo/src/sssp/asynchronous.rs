@@ -12,10 +12,10 @@ use cenote_engine::{
     Bitmap, Direction, Engine, Kernel, NamedPages, Page, PageTask, Purpose, VertexId,
 };
 
-use super::length::Lengths;
+use super::length::{Lengths, UNREACHED};
 use super::relax::for_each_path;
 use crate::report::Result;
-use crate::worklist::{Slack, Worklist};
+use crate::worklist::{Progress, Slack, Worklist};
 
 /// A search that lowers distances until no edge can.
 pub(super) struct Asynchronous<'a> {
@@ -23,6 +23,7 @@ pub(super) struct Asynchronous<'a> {
     distances: &'a [AtomicU64],
     lengths: Lengths,
     worklist: Worklist<'a>,
+    progress: Progress,
     /// Longer paths are ignored. It only falls.
     bound: AtomicU64,
 }
@@ -37,7 +38,8 @@ impl<'a> Asynchronous<'a> {
     ) -> Result<Self> {
         let adjacency = engine.graph().adjacency(Direction::Out).expect("every graph has lists");
         let worklist = Worklist::new(adjacency, active)?;
-        Ok(Self { engine, distances, lengths, worklist, bound: AtomicU64::new(u64::MAX) })
+        let (progress, bound) = (Progress::default(), AtomicU64::new(u64::MAX));
+        Ok(Self { engine, distances, lengths, worklist, progress, bound })
     }
 
     fn distance(&self, v: VertexId) -> u64 {
@@ -57,7 +59,8 @@ impl<'a> Asynchronous<'a> {
         loop {
             let bound = bound();
             self.bound.store(bound, Ordering::Relaxed);
-            let tasks = slack.next_round(&self.worklist, bound.saturating_add(1));
+            let end = bound.saturating_add(1);
+            let tasks = slack.next_round(&self.worklist, end, &self.progress);
             if tasks.is_empty() {
                 return Ok(rounds);
             }
@@ -92,19 +95,23 @@ impl Kernel for Asynchronous<'_> {
         waiting.extend(taken.into_iter().map(|v| Reverse((self.distance(v), v))));
         let (starting, runs_on) = (self.worklist.starting(number), self.worklist.runs_on(number));
         let bound = self.bound.load(Ordering::Relaxed);
+        let (mut followed, mut reached) = (0, 0);
         while let Some(Reverse((before, v))) = waiting.pop() {
             if self.distance(v) < before {
                 continue;
             }
+            followed += 1;
             let weights = purpose.weights.as_ref();
             for_each_path((page, v), (self.lengths, before), weights, |target, sum| {
                 let cell = &self.distances[target as usize];
-                if sum > bound
-                    || sum >= cell.load(Ordering::Relaxed)
-                    || sum >= cell.fetch_min(sum, Ordering::Relaxed)
-                {
+                if sum > bound || sum >= cell.load(Ordering::Relaxed) {
                     return;
                 }
+                let before = cell.fetch_min(sum, Ordering::Relaxed);
+                if sum >= before {
+                    return;
+                }
+                reached += u64::from(before == UNREACHED);
                 if !starting.contains(&target) {
                     return self.worklist.activate(target, sum);
                 }
@@ -114,5 +121,6 @@ impl Kernel for Asynchronous<'_> {
                 }
             });
         }
+        self.progress.add(followed, reached);
     }
 }

@@ -9,7 +9,7 @@ use cenote_algo::AlgoError;
 use cenote_algo::sssp::{self, Distance, SsspConfig};
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
-use cenote_engine::{Engine, EngineConfig, EngineError, Strategy};
+use cenote_engine::{Direction, Engine, EngineConfig, EngineError, Strategy};
 use cenote_store::format::Codec;
 use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource, Weight, WeightType};
 
@@ -375,4 +375,36 @@ fn a_lattice_that_fits_is_searched_in_memory_after_few_steps() {
     let at = steps.iter().position(|label| *label == "all lists").expect("it ended in memory");
     assert!((8..40).contains(&at), "{at} steps: {steps:?}");
     sssp::verify(&stored, &found).unwrap();
+}
+
+/// On a chain of dense parts distances change in waves, and a round that let them follow close upon
+/// one another would visit each page hundreds of times. The file is in the order of the chain, so
+/// few requests read it.
+#[test]
+fn a_chain_of_cliques_is_searched_in_few_visits_and_requests() {
+    let (cliques, size) = (12_000, 10);
+    let mut random = Random(5);
+    let mut graph = Plain::new(cliques * size, false, Some(WeightType::U32));
+    for first in (0..cliques * size).step_by(size) {
+        for low in first..first + size {
+            let behind = usize::from(low == first + size - 1 && low + 1 < cliques * size);
+            for high in low + 1..first + size + behind {
+                graph.edge(low as u32, high as u32, 1 + random.below(255));
+            }
+        }
+    }
+    let stored = graph.stored();
+    let search = from(9);
+    let given = |bytes| config(Strategy::Auto, 2, bytes).explain(true);
+    let needs = sssp::needs(&stored, &given(0), &search).unwrap();
+    let memory = needs.state_bytes + stored.memory_bytes() as u64 + (1 << 20);
+    let found = sssp::run(&stored, given(memory), &search).unwrap();
+    sssp::verify(&stored, &found).unwrap();
+    let rounds = found.run.steps.iter().filter(|step| step.label.starts_with("round"));
+    let visits: u64 = rounds.map(|step| step.pages_cached + step.pages_read).sum();
+    let pages = stored.adjacency(Direction::Out).unwrap().pages();
+    let requests = found.run.stats.read_requests;
+    println!("{visits} visits of {pages} pages, {requests} requests");
+    assert!(visits > pages && visits < 60 * pages, "{visits} visits of {pages} pages");
+    assert!(requests < pages, "{requests} requests for {pages} pages, and those of weights");
 }

@@ -5,7 +5,7 @@ use cenote_pool::scan::Extent;
 use cenote_store::{Decoded, List, VertexId};
 use rustc_hash::FxHashMap;
 
-use super::Visit;
+use super::{Section, Visit};
 use crate::error::Result;
 use crate::explain::Counts;
 use crate::fetch::{Next, Pages, Reads, Work};
@@ -94,7 +94,7 @@ impl Work for ByVertex<'_> {
                 continue;
             }
             self.waiting.insert(self.page, vec![v]);
-            let first_page = self.visit.physical(self.page);
+            let first_page = self.visit.physical(Section::Lists, self.page);
             return Ok(Next::Read(Extent { first_page, pages: 1, load: self.page }, 1));
         }
         Ok(Next::Nothing)
@@ -102,7 +102,7 @@ impl Work for ByVertex<'_> {
 
     fn arrived(&mut self, page: u64, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
         let vertices = self.waiting.remove(&page).expect("a vertex waits for the page");
-        let bytes = pages.page(self.visit.physical(page));
+        let bytes = pages.page(self.visit.physical(Section::Lists, page));
         let adjacency = self.visit.adjacency;
         Ok(adjacency.reparse_lists(page, bytes, &vertices, &mut self.decoded, self.take)?)
     }

@@ -10,10 +10,11 @@ use cenote_store::{Decoded, List, WeightColumn};
 
 use super::copies::{Copies, Waiting, cost_of, groups};
 use super::dispatch::{Dispatch, Fetched, Give};
-use super::{Keeps, Visit};
+use super::{Keeps, Section, Visit};
 use crate::error::Result;
 use crate::explain::Counts;
 use crate::fetch::{Next, Pages, Reads, Work};
+use crate::read_ahead::Ahead;
 use crate::tasks::PageTask;
 
 /// The most pages in memory that a worker queues, so that requests are submitted before it works
@@ -27,6 +28,8 @@ struct Load {
     tasks: Vec<PageTask>,
     /// The most bytes that the copies of these lists take.
     cost: u64,
+    /// Pages beside those of the tasks.
+    ahead: Ahead,
 }
 
 /// Dispatches the lists of a visit, those of one worker.
@@ -115,7 +118,10 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
         self.missing.clear();
         self.exhausted = !source.next_chunk(&mut self.tasks);
         for &task in &self.tasks {
-            match self.resident.and_then(|handle| handle.resident(self.visit.physical(task.page))) {
+            match self
+                .resident
+                .and_then(|handle| handle.resident(self.visit.physical(Section::Lists, task.page)))
+            {
                 Some(page) => self.ready.push_back((task, page)),
                 None => self.missing.push(task),
             }
@@ -124,65 +130,66 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
         if C::WAIT {
             let column = self.column();
             for group in groups::<C>(adjacency, column, &missing, *copies_max) {
-                self.plan(group, adjacency.first_page(), None);
+                self.plan(group, Section::Lists, None);
             }
         } else {
-            self.plan(&missing, adjacency.first_page(), None);
+            self.plan(&missing, Section::Lists, None);
         }
         self.missing = missing;
     }
 
     /// Plans the requests for pages of a section; returns their number.
-    fn plan(&mut self, tasks: &[PageTask], first_page: u64, copies: Option<u64>) -> usize {
-        let Visit { engine, adjacency, column, .. } = self.visit;
+    fn plan(&mut self, tasks: &[PageTask], section: Section, copies: Option<u64>) -> usize {
+        let Self { visit, spare, lists, weights, single, .. } = self;
+        let Visit { engine, adjacency, column, .. } = visit;
         let mut requests = 0;
-        let into = if copies.is_some() { &mut self.weights } else { &mut self.lists };
-        let physical = |page| engine.graph.physical(first_page + page);
-        engine.schedule.extents(tasks, self.single, physical, |first_page, pages, own| {
-            let mut tasks = self.spare.pop().unwrap_or_default();
+        let physical = |page| visit.physical(section, page);
+        engine.schedule.extents(tasks, *single, physical, |first_page, pages, own| {
+            let mut tasks = spare.pop().unwrap_or_default();
             tasks.extend_from_slice(own);
             let cost = match (copies, column) {
                 (None, Some(column)) => cost_of::<C>(adjacency, column, own),
                 _ => 0,
             };
-            into.push_back(Extent { first_page, pages, load: Load { copies, tasks, cost } });
+            let ahead = match visit.keeps {
+                Keeps::Last if !*single => {
+                    visit.ahead(section, first_page..first_page + pages, own)
+                }
+                _ => Ahead::default(),
+            };
+            let first_page = first_page - ahead.before;
+            let pages = ahead.before + pages + ahead.after;
+            let load = Load { copies, tasks, cost, ahead };
+            let into = if section == Section::Weights { &mut *weights } else { &mut *lists };
+            into.push_back(Extent { first_page, pages, load });
             requests += 1;
         });
         requests
     }
 
-    fn lists_arrived(
-        &mut self,
-        tasks: &[PageTask],
-        cost: u64,
-        pages: &Pages<'_>,
-        counts: &mut Counts,
-    ) -> Result<()> {
+    fn lists_arrived(&mut self, load: &Load, pages: &Pages<'_>, counts: &mut Counts) -> Result<()> {
         let adjacency = self.visit.adjacency;
         let mut copies = C::default();
-        if self.visit.keeps == Keeps::Last && !pages.is_verified() {
-            tasks.windows(2).for_each(|two| self.keep_gap((two[0], two[1]), pages));
-        }
-        for &task in tasks {
-            let physical = self.visit.physical(task.page);
-            let bytes = pages.page(physical);
+        self.keep_unasked(Section::Lists, load, pages);
+        for &task in &load.tasks {
+            let bytes = pages.page(self.visit.physical(Section::Lists, task.page));
             if !pages.is_verified() {
                 adjacency.verify(task.page, bytes)?;
             }
             let page = Fetched { adjacency, bytes, task };
             let never = &mut |_: &List<'_>, _: u64, _: &mut Give<'_>| false;
             self.dispatch.page(page, &mut self.decoded, &mut copies, never)?;
-            self.keep(physical, task.page, bytes);
+            self.keep(Section::Lists, task.page, bytes);
         }
-        self.submit_weights(copies, cost, counts);
+        self.submit_weights(copies, load.cost, counts);
         Ok(())
     }
 
-    fn weights_arrived(&mut self, place: u64, tasks: &[PageTask], pages: &Pages<'_>) -> Result<()> {
+    fn weights_arrived(&mut self, place: u64, load: &Load, pages: &Pages<'_>) -> Result<()> {
         let column = self.column();
-        for task in tasks {
-            let physical = self.visit.engine.graph.physical(column.first_page() + task.page);
-            let bytes = pages.page(physical);
+        self.keep_unasked(Section::Weights, load, pages);
+        for task in &load.tasks {
+            let bytes = pages.page(self.visit.physical(Section::Weights, task.page));
             let weights = if pages.is_verified() {
                 column.reparse(task.page, bytes)
             } else {
@@ -191,15 +198,16 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
             let first = task.page * column.per_page() as u64;
             let copies = self.copies.get_mut(place);
             self.dispatch.weights(copies, first, weights);
-            self.keep(physical, self.visit.adjacency.pages() + task.page, bytes);
+            self.keep(Section::Weights, task.page, bytes);
         }
         self.copies.part_done(place);
         Ok(())
     }
 
-    /// Caches a page if [`Visit::is_kept`]; `place` counts pages of lists, then pages of weights.
-    fn keep(&self, physical: u64, place: u64, bytes: &[u8]) {
-        if let Some(handle) = self.resident.filter(|_| self.visit.is_kept(place)) {
+    /// Caches a page if [`Visit::is_kept`].
+    fn keep(&self, section: Section, page: u64, bytes: &[u8]) {
+        if let Some(handle) = self.resident.filter(|_| self.visit.is_kept(section, page)) {
+            let physical = self.visit.physical(section, page);
             match self.visit.keeps {
                 Keeps::Last => handle.insert_replacing(physical, bytes),
                 _ => handle.insert_if_free(physical, bytes),
@@ -207,19 +215,30 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
         }
     }
 
-    /// Caches the pages of lists in a gap between two that arrived in one extent. A damaged page is
-    /// left out: the visit that needs it reports it.
-    fn keep_gap(&self, between: (PageTask, PageTask), pages: &Pages<'_>) {
-        let Visit { adjacency, .. } = self.visit;
-        let (first, end) = (between.0.page, between.1.page);
-        let before = self.visit.physical(first);
-        for page in first + 1..end {
-            let physical = self.visit.physical(page);
+    /// In small steps, caches the pages of an extent that no task named: those in gaps, and those
+    /// read ahead. A damaged page is left out: the visit that needs it reports it.
+    fn keep_unasked(&self, section: Section, load: &Load, pages: &Pages<'_>) {
+        let (Some(first), Some(last)) = (load.tasks.first(), load.tasks.last()) else { return };
+        if self.visit.keeps != Keeps::Last || pages.is_verified() {
+            return;
+        }
+        let (first, last, ahead) = (first.page, last.page, load.ahead);
+        self.keep_between(section, (first - ahead.before, first), pages);
+        for two in load.tasks.windows(2) {
+            self.keep_between(section, (two[0].page + 1, two[1].page), pages);
+        }
+        self.keep_between(section, (last + 1, last + 1 + ahead.after), pages);
+    }
+
+    /// Caches the pages from one to before another, of those that arrived.
+    fn keep_between(&self, section: Section, (first, end): (u64, u64), pages: &Pages<'_>) {
+        for page in first..end {
             // After changes of the lists, consecutive pages may lie apart in the file.
-            if physical == before + (page - first) && physical < self.visit.physical(end) {
+            let physical = self.visit.physical(section, page);
+            if pages.has(physical) {
                 let bytes = pages.page(physical);
-                if adjacency.verify(page, bytes).is_ok() {
-                    self.keep(physical, page, bytes);
+                if self.visit.verify(section, page, bytes).is_ok() {
+                    self.keep(section, page, bytes);
                 }
             }
         }
@@ -230,11 +249,10 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
         if !C::WAIT {
             return;
         }
-        let engine = self.visit.engine;
         let column = self.column();
         let mut missing = Vec::new();
         for place in copies.weight_pages(column) {
-            let physical = engine.graph.physical(column.first_page() + place);
+            let physical = self.visit.physical(Section::Weights, place);
             match self.resident.and_then(|handle| handle.resident(physical)) {
                 Some(page) => {
                     counts.pages_cached += 1;
@@ -250,7 +268,7 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
             return;
         }
         let place = self.copies.insert(copies, cost);
-        let parts = self.plan(&missing, column.first_page(), Some(place));
+        let parts = self.plan(&missing, Section::Weights, Some(place));
         self.copies.expect_parts(place, parts);
     }
 }
@@ -283,14 +301,14 @@ impl<C: Copies> Work for Flow<'_, '_, C> {
     }
 
     fn arrived(&mut self, load: u64, pages: &Pages<'_>, counts: &mut Counts) -> Result<()> {
-        let Load { copies, mut tasks, cost } = self.loads.remove(load);
+        let mut load = self.loads.remove(load);
         self.processed = true;
-        match copies {
-            Some(place) => self.weights_arrived(place, &tasks, pages)?,
-            None => self.lists_arrived(&tasks, cost, pages, counts)?,
+        match load.copies {
+            Some(place) => self.weights_arrived(place, &load, pages)?,
+            None => self.lists_arrived(&load, pages, counts)?,
         }
-        tasks.clear();
-        self.spare.push(tasks);
+        load.tasks.clear();
+        self.spare.push(load.tasks);
         Ok(())
     }
 
@@ -357,7 +375,7 @@ impl ResidentWeights<'_, '_> {
             give(place * column.per_page() as u64, column.reparse(*place, page));
             return true;
         }
-        let physical = |place| self.visit.engine.graph.physical(column.first_page() + place);
+        let physical = |place| self.visit.physical(Section::Weights, place);
         // All pages are pinned before the list is dispatched: one may be evicted meanwhile.
         let is_last = |place| self.last.as_ref().is_some_and(|(last, _)| *last == place);
         let is_resident = |place| is_last(place) || handle.resident(physical(place)).is_some();

@@ -17,6 +17,8 @@ mod flow;
 mod weighted_lists;
 mod weighted_pages;
 
+use std::ops::Range;
+
 use cenote_pool::PageId;
 use cenote_store::{Adjacency, Direction, Graph, WeightColumn};
 
@@ -25,6 +27,7 @@ use crate::engine::Engine;
 use crate::error::{EngineError, Result};
 use crate::frontier::ActiveSet;
 use crate::kernel::Kernel;
+use crate::read_ahead::Ahead;
 use crate::tasks::{NamedPages, PageTask, TaskSource};
 use crate::workers::Step;
 use copies::Copies;
@@ -88,6 +91,13 @@ enum Keeps {
     First,
     /// Those that were read last, also in gaps between others.
     Last,
+}
+
+/// What pages hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Section {
+    Lists,
+    Weights,
 }
 
 /// The pages of a step are few if they fit in memory this many times. Else those that the next step
@@ -285,15 +295,60 @@ impl<'a> Visit<'a> {
         Step { label, frontier: self.source.frontier(), pages: self.source.listed() }
     }
 
-    /// The physical number of a page of lists.
-    fn physical(&self, page: u64) -> PageId {
-        self.engine.graph.physical(self.adjacency.first_page() + page)
+    /// The physical number of a page.
+    fn physical(&self, section: Section, page: u64) -> PageId {
+        let first_page = match section {
+            Section::Lists => self.adjacency.first_page(),
+            Section::Weights => self.weights().first_page(),
+        };
+        self.engine.graph.physical(first_page + page)
     }
 
-    /// Whether to cache a page that was read; `place` counts pages of lists, then pages of weights.
-    /// Full passes cache whole chunks spread evenly over the file, so that the next pass always has
-    /// pages to read beside those in memory.
-    fn is_kept(&self, place: u64) -> bool {
+    fn weights(&self) -> &'a WeightColumn {
+        self.column.expect("only visits with weights have pages of weights")
+    }
+
+    /// Number of pages.
+    fn pages_of(&self, section: Section) -> u64 {
+        match section {
+            Section::Lists => self.adjacency.pages(),
+            Section::Weights => self.weights().pages(),
+        }
+    }
+
+    /// Verifies a page as it was read.
+    fn verify(&self, section: Section, page: u64, bytes: &[u8]) -> Result<()> {
+        match section {
+            Section::Lists => self.adjacency.verify(page, bytes)?,
+            Section::Weights => self.weights().parse(page, bytes).map(drop)?,
+        }
+        Ok(())
+    }
+
+    /// The pages to read beside those of a request of a small step.
+    fn ahead(&self, section: Section, request: Range<PageId>, tasks: &[PageTask]) -> Ahead {
+        let (Some(first), Some(last)) = (tasks.first(), tasks.last()) else {
+            return Ahead::default();
+        };
+        let frames = self.engine.pages.as_ref().map_or(0, |pool| pool.config().frames) as u64;
+        let room = self.engine.schedule.request_pages().saturating_sub(request.end - request.start);
+        // Consecutive pages that also lie so in the file.
+        let fitting = |wanted: Ahead| {
+            let after = (1..=wanted.after).take_while(|&i| {
+                last.page + i < self.pages_of(section)
+                    && self.physical(section, last.page + i) == request.end - 1 + i
+            });
+            let before = (1..=wanted.before).take_while(|&i| {
+                i <= first.page && self.physical(section, first.page - i) + i == request.start
+            });
+            after.count() as u64 + before.count() as u64
+        };
+        self.engine.read_ahead.extend(&request, (room, frames), fitting)
+    }
+
+    /// Whether to cache a page that was read. Full passes cache whole chunks spread evenly over the
+    /// file, so that the next pass always has pages to read beside those in memory.
+    fn is_kept(&self, section: Section, page: u64) -> bool {
         if self.keeps == Keeps::Nothing {
             return false;
         }
@@ -301,6 +356,10 @@ impl<'a> Visit<'a> {
             return true;
         }
         let frames = self.engine.pages.as_ref().map_or(0, |pool| pool.config().frames) as u128;
+        let place = match section {
+            Section::Lists => page,
+            Section::Weights => self.adjacency.pages() + page,
+        };
         let chunk = u128::from(place / self.engine.schedule.chunk_pages());
         let pages = self.adjacency.pages() + self.column.map_or(0, WeightColumn::pages);
         let pages = u128::from(pages.max(1));
