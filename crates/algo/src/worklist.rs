@@ -259,7 +259,8 @@ impl Slack {
         };
         self.followed = recent(self.followed, &progress.followed);
         self.reached = recent(self.reached, &progress.reached);
-        let is_wasteful = self.followed > FOLLOWED_MAX * self.reached.max(1);
+        // Few lists are no waste, as at the end of a search, when all vertices are reached.
+        let is_wasteful = self.followed > FOLLOWED_MAX * self.reached.max(RECENT_ROUNDS);
         if is_wasteful || tasks.len() > ROUND_PAGES_MAX {
             self.apart = self.apart.div_ceil(2);
         } else if tasks.len() < ROUND_PAGES_MIN && worklist.goes_beyond(last) {

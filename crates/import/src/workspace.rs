@@ -55,6 +55,11 @@ impl FileWorkspace {
             return Err(ImportError::Exists { path: out.to_owned() });
         }
         let folder = folder_of(out);
+        if !folder.is_dir() {
+            let (out, folder) = (out.display(), folder.display());
+            let reason = format!("{out}: there is no folder {folder}: make it first");
+            return Err(ImportError::Options(reason));
+        }
         remove_abandoned(out);
         let partial = folder.join(format!(
             ".{}.partial-{}-{:x}",

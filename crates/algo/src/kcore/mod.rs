@@ -217,8 +217,9 @@ const SPARSE_ENTRIES: u64 = 8;
 const INNER_PASSES: u64 = 24;
 
 /// Passes within which inner cores must take an eighth of the entries. The first ones may not: with
-/// the degrees as bounds, too many vertices seem to be innermost.
-const POOR_PASSES: u32 = 3;
+/// the degrees as bounds, too many vertices seem to be innermost. Nor may those that meet more
+/// vertices of one bound than fit in memory, until enough of these bounds have fallen.
+const POOR_PASSES: u32 = 6;
 
 /// Whether inner cores are taken where not all lists fit.
 fn takes_inner_cores(graph: &Graph, room_bytes: u64) -> bool {

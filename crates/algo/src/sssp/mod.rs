@@ -201,11 +201,14 @@ pub(crate) fn overflow(lengths: Lengths, largest: u64) -> Result<()> {
     if largest != OVERFLOW {
         return Ok(());
     }
-    let largest = if lengths == Lengths::Integers { "2^64 - 3" } else { "f64" };
+    let (largest, expected) = match lengths {
+        Lengths::Integers => ("2^64 - 3", "use smaller weights, or import them as f64"),
+        Lengths::Floats => ("the largest f64", "use smaller weights"),
+    };
     Err(AlgoError::Parameter {
         parameter: "the distance of a vertex",
         given: format!("beyond {largest}"),
-        expected: "use smaller weights, or import them as f64".into(),
+        expected: expected.into(),
     })
 }
 

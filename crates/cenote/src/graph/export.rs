@@ -64,7 +64,7 @@ impl<'g> Export<'g> {
             _ => {
                 return Err(Error::input(
                     path,
-                    "cannot export to this ending: use .txt, .tsv or .parquet",
+                    "cannot export to this ending: use .txt, .el, .tsv or .parquet",
                 ));
             }
         };

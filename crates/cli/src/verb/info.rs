@@ -52,11 +52,16 @@ fn print(info: &Info) -> Result<()> {
         info.space_amplification,
         size(info.used_bytes)
     );
-    let bytes_per_edge = info.page_bytes as f64 / info.stored_edges.max(1) as f64;
+    let stored_edges = match info.stored_edges {
+        0 => count(0),
+        stored => {
+            format!("{}, {:.2} bytes each", count(stored), info.page_bytes as f64 / stored as f64)
+        }
+    };
     let mut facts = vec![
         ("vertices", count(info.vertices)),
         ("edges", format!("{}, {direction}", count(info.edges))),
-        ("stored edges", format!("{}, {bytes_per_edge:.2} bytes each", count(info.stored_edges))),
+        ("stored edges", stored_edges),
         ("pages", format!("{} of {}", count(info.pages), size(u64::from(info.page_size)))),
         ("page bytes", size(info.page_bytes)),
         ("file bytes", file_bytes),

@@ -61,6 +61,18 @@ fn devices_pipes_and_folders_are_never_replaced() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing came, nothing went");
 }
 
+#[test]
+fn a_folder_that_is_missing_or_is_a_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = file(&folder, "a.u32", &pairs(100));
+    for parent in ["missing", "a.u32"] {
+        let parent = folder.path().join(parent);
+        let error = run(&spec, &parent.join("g.cenote"), &config()).unwrap_err().to_string();
+        let expected = format!("there is no folder {}: make it first", parent.display());
+        assert!(error.contains(&expected), "{error}");
+    }
+}
+
 /// Changes a file when a phase begins.
 struct ChangeIn<F> {
     phase: Phase,
