@@ -52,16 +52,10 @@ fn print(info: &Info) -> Result<()> {
         info.space_amplification,
         size(info.used_bytes)
     );
-    let stored_edges = match info.stored_edges {
-        0 => count(0),
-        stored => {
-            format!("{}, {:.2} bytes each", count(stored), info.page_bytes as f64 / stored as f64)
-        }
-    };
     let mut facts = vec![
         ("vertices", count(info.vertices)),
         ("edges", format!("{}, {direction}", count(info.edges))),
-        ("stored edges", stored_edges),
+        ("stored edges", stored_edges(info.stored_edges, info.page_bytes)),
         ("pages", format!("{} of {}", count(info.pages), size(u64::from(info.page_size)))),
         ("page bytes", size(info.page_bytes)),
         ("file bytes", file_bytes),
@@ -116,4 +110,12 @@ fn unmerged(info: &Info) -> impl Iterator<Item = (&'static str, String)> {
     let text = format!("{} that a merge writes", count(info.dirty_pages));
     let dirty = (info.dirty_pages > 0).then_some(("dirty pages", text));
     runs.into_iter().chain(dirty)
+}
+
+/// How many, and how many bytes of pages each takes.
+fn stored_edges(edges: u64, page_bytes: u64) -> String {
+    match edges {
+        0 => count(0),
+        _ => format!("{}, {:.2} bytes each", count(edges), page_bytes as f64 / edges as f64),
+    }
 }
