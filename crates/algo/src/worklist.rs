@@ -66,7 +66,8 @@ pub(crate) struct Worklist<'a> {
     pieces: Bitmap,
     /// For each page the smallest priority of its active lists.
     first: HugeVec<AtomicU64>,
-    /// For each block of them at most the smallest: lists that were taken since still count.
+    /// For each [`BLOCK_PAGES`] of these at most the smallest. It may be less, since taking lists
+    /// does not raise it; [`Worklist::first`] does.
     blocks: HugeVec<AtomicU64>,
 }
 
@@ -159,7 +160,7 @@ impl<'a> Worklist<'a> {
     }
 
     /// The smallest priority; between rounds.
-    pub fn first(&self) -> u64 {
+    fn first(&self) -> u64 {
         let mut smallest = IDLE;
         for (block, pages) in self.blocks.iter().zip(self.first.chunks(BLOCK_PAGES)) {
             if block.load(Ordering::Relaxed) < smallest {
@@ -241,7 +242,8 @@ impl Slack {
         Self { apart: apart.max(1), followed: 0, reached: 0 }
     }
 
-    /// The next round: its pages, of priorities below `end`. `progress` is that of the last.
+    /// The next round: its pages, of priorities below `end`. `progress` is that of the last, and
+    /// begins anew.
     pub fn next_round(
         &mut self,
         worklist: &Worklist<'_>,

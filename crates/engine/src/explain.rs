@@ -47,7 +47,8 @@ pub struct StepRecord {
     pub pages_cached: u64,
     /// Active pages that were read.
     pub pages_read: u64,
-    /// Pages read between active ones because that was cheaper than another request.
+    /// Pages read that are not active: between others, because that was cheaper than another
+    /// request, or ahead of steps that follow the file.
     pub pages_gap: u64,
     /// Requests to the device.
     pub requests: u64,
@@ -136,7 +137,7 @@ pub(crate) struct Counts {
     pub pages_cached: u64,
     /// Active pages that were read.
     pub pages_read: u64,
-    /// Pages that were read, including those between active ones.
+    /// Pages that were read, active or not.
     pub pages_fetched: u64,
     /// Bytes written to state files.
     pub bytes_written: u64,

@@ -41,13 +41,14 @@ pub(crate) struct Ahead {
 
 impl ReadAhead {
     /// How many pages a request of these should read ahead: at most `room`, with so many frames
-    /// to keep them. `fitting` says how many of them follow in the file as they do in their
-    /// section, or precede.
+    /// to keep them. `follows(i)` says whether the `i`-th page behind them in the file is also the
+    /// `i`-th in their section, `precedes(i)` the same of those before.
     pub fn extend(
         &self,
         pages: &Range<PageId>,
         (room, frames): (u64, u64),
-        fitting: impl Fn(Ahead) -> u64,
+        follows: impl Fn(u64) -> bool,
+        precedes: impl Fn(u64) -> bool,
     ) -> Ahead {
         let share = frames / FRAMES_SHARE;
         let mut streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,9 +59,9 @@ impl ReadAhead {
         if let Some(stream) = found.and_then(|at| streams.remove(at)) {
             let wanted = (2 * stream.ahead).max(AHEAD_PAGES_MIN).min(room).min(share);
             if stream.pages.end == pages.start {
-                ahead.after = fitting(Ahead { before: 0, after: wanted });
+                ahead.after = (1..=wanted).take_while(|&i| follows(i)).count() as u64;
             } else {
-                ahead.before = fitting(Ahead { before: wanted, after: 0 });
+                ahead.before = (1..=wanted).take_while(|&i| precedes(i)).count() as u64;
             }
         } else if streams.len() as u64 >= share.clamp(1, STREAMS_MAX) {
             streams.pop_front();

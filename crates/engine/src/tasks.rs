@@ -55,7 +55,7 @@ impl<'a> NamedPages<'a> {
 
     /// Those of one of many small steps through the graph, of which the next needs pages nearby:
     /// if they are few beside the frames, the pages that were read last stay, also those in gaps
-    /// between others.
+    /// between others, and a request that continues one of an earlier step reads ahead.
     pub fn of_step(tasks: &'a [PageTask]) -> Self {
         Self { tasks, is_step: true }
     }

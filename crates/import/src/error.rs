@@ -81,7 +81,7 @@ pub enum ImportError {
         /// Whether one of them is a file.
         is_of_files: bool,
     },
-    /// The options contradict each other.
+    /// The options contradict each other, or name no place for the output.
     #[error("{0}")]
     Options(String),
     /// There are too many vertices.

@@ -1,6 +1,7 @@
 //! Creates the files of an import: anonymous spill files, and an output that appears when complete.
 
 use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,7 +56,12 @@ impl FileWorkspace {
             return Err(ImportError::Exists { path: out.to_owned() });
         }
         let folder = folder_of(out);
-        if !folder.is_dir() {
+        // Where that cannot be told, creating the first file fails.
+        let is_missing = match folder.metadata() {
+            Ok(there) => !there.is_dir(),
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        };
+        if is_missing {
             let (out, folder) = (out.display(), folder.display());
             let reason = format!("{out}: there is no folder {folder}: make it first");
             return Err(ImportError::Options(reason));

@@ -401,10 +401,10 @@ fn a_chain_of_cliques_is_searched_in_few_visits_and_requests() {
     let found = sssp::run(&stored, given(memory), &search).unwrap();
     sssp::verify(&stored, &found).unwrap();
     let rounds = found.run.steps.iter().filter(|step| step.label.starts_with("round"));
+    // Of pages of lists, and of those of weights, which are as many.
     let visits: u64 = rounds.map(|step| step.pages_cached + step.pages_read).sum();
     let pages = stored.adjacency(Direction::Out).unwrap().pages();
     let requests = found.run.stats.read_requests;
-    println!("{visits} visits of {pages} pages, {requests} requests");
     assert!(visits > pages && visits < 60 * pages, "{visits} visits of {pages} pages");
     assert!(requests < pages, "{requests} requests for {pages} pages, and those of weights");
 }

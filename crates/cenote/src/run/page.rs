@@ -482,8 +482,9 @@ fn steps(stats: &Stats, recording: &Recording) -> Option<Section> {
     };
     let mut intro =
         "A step visits a set of active lists. Gap pages lie between active ones, where \
-                     reading them costs less than another request; predicted is the time of the \
-                     requests by the profile, without computation."
+                     reading them costs less than another request, or are read ahead of steps \
+                     that follow the file; predicted is the time of the requests by the profile, \
+                     without computation."
             .to_owned();
     if shown < stats.engine_steps {
         intro.push_str(&format!(

@@ -28,7 +28,7 @@ struct Load {
     tasks: Vec<PageTask>,
     /// The most bytes that the copies of these lists take.
     cost: u64,
-    /// Pages beside those of the tasks.
+    /// Pages before the first and behind the last of the tasks, for later steps.
     ahead: Ahead,
 }
 
@@ -118,10 +118,8 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
         self.missing.clear();
         self.exhausted = !source.next_chunk(&mut self.tasks);
         for &task in &self.tasks {
-            match self
-                .resident
-                .and_then(|handle| handle.resident(self.visit.physical(Section::Lists, task.page)))
-            {
+            let physical = self.visit.physical(Section::Lists, task.page);
+            match self.resident.and_then(|handle| handle.resident(physical)) {
                 Some(page) => self.ready.push_back((task, page)),
                 None => self.missing.push(task),
             }

@@ -89,7 +89,7 @@ enum Keeps {
     Nothing,
     /// Those that find an empty frame, so that later passes find a fixed part of their pages.
     First,
-    /// Those that were read last, also in gaps between others.
+    /// Those that were read last, also those beside the pages asked for.
     Last,
 }
 
@@ -235,10 +235,14 @@ impl Engine {
         })
     }
 
+    /// Frames of the cache.
+    fn frames(&self) -> usize {
+        self.pages.as_ref().map_or(0, |pool| pool.config().frames)
+    }
+
     /// What a visit of named pages keeps.
     fn keeps_of(&self, pages: NamedPages<'_>) -> Keeps {
-        let frames = self.pages.as_ref().map_or(0, |pool| pool.config().frames);
-        let is_small = pages.tasks.len() * SMALL_STEP_SHARE <= frames;
+        let is_small = pages.tasks.len() * SMALL_STEP_SHARE <= self.frames();
         if pages.is_step && is_small { Keeps::Last } else { Keeps::First }
     }
 
@@ -330,20 +334,15 @@ impl<'a> Visit<'a> {
         let (Some(first), Some(last)) = (tasks.first(), tasks.last()) else {
             return Ahead::default();
         };
-        let frames = self.engine.pages.as_ref().map_or(0, |pool| pool.config().frames) as u64;
         let room = self.engine.schedule.request_pages().saturating_sub(request.end - request.start);
-        // Consecutive pages that also lie so in the file.
-        let fitting = |wanted: Ahead| {
-            let after = (1..=wanted.after).take_while(|&i| {
-                last.page + i < self.pages_of(section)
-                    && self.physical(section, last.page + i) == request.end - 1 + i
-            });
-            let before = (1..=wanted.before).take_while(|&i| {
-                i <= first.page && self.physical(section, first.page - i) + i == request.start
-            });
-            after.count() as u64 + before.count() as u64
+        let follows = |i| {
+            last.page + i < self.pages_of(section)
+                && self.physical(section, last.page + i) == request.end - 1 + i
         };
-        self.engine.read_ahead.extend(&request, (room, frames), fitting)
+        let precedes =
+            |i| i <= first.page && self.physical(section, first.page - i) + i == request.start;
+        let limits = (room, self.engine.frames() as u64);
+        self.engine.read_ahead.extend(&request, limits, follows, precedes)
     }
 
     /// Whether to cache a page that was read. Full passes cache whole chunks spread evenly over the
@@ -355,7 +354,7 @@ impl<'a> Visit<'a> {
         if !self.source.is_whole_pass() {
             return true;
         }
-        let frames = self.engine.pages.as_ref().map_or(0, |pool| pool.config().frames) as u128;
+        let frames = self.engine.frames() as u128;
         let place = match section {
             Section::Lists => page,
             Section::Weights => self.adjacency.pages() + page,
