@@ -47,7 +47,7 @@ help:
 	@echo 'make python-bench  the figures of the Python package, beside other packages (takes an hour)'
 	@echo 'make drive-bench  a graph over two drives of which one is slow (as root, six minutes)'
 	@echo 'make tier-bench   the figures of the tiering policies, simulated (takes an hour)'
-	@echo 'make docs   the documentation as pages: $(TARGET)/docs/index.html'
+	@echo 'make docs   the documentation as pages, of the crates too: $(TARGET)/docs/index.html'
 	@echo 'make first-use  the Python examples of the READMEs in a fresh environment, from a wheel'
 	@echo 'make python  the Python package in place, for PYTHONPATH=python'
 	@echo 'make wheel  the Python package as a wheel: $(TARGET)/wheels'
@@ -143,7 +143,6 @@ package: toolchain
 	  trap 'rm -rf "$$packaged" "$(CARGO_HOME)"/registry/src/-*/cenote*' EXIT; \
 	  CARGO_TARGET_DIR=$$packaged cargo package --workspace --exclude cenote-sim \
 	    --exclude cenote-python --locked --allow-dirty
-	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 
 .PHONY: bench
 bench: build venv
@@ -205,11 +204,14 @@ first-use: wheel python venv
 	  PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
 	  $(VENV)/bin/python -m pytest -p no:cacheprovider python/tests -k fresh
 
-# After the first time without a network. The reference of the command comes from its help.
+# After the first time without a network. The reference of the command comes from its help. With an
+# example the command is the one that the tests have: without, cargo would build all of it again,
+# since it leaves out what only tests ask of the packages that both use.
 .PHONY: docs
 docs: toolchain docs-venv
-	cargo build --workspace --locked --bin cenote
-	cargo doc --workspace --locked --no-deps --lib --exclude cenote-sim --exclude cenote-python
+	cargo build --workspace --locked --example fuzz --bin cenote
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --locked --no-deps --lib \
+	  --exclude cenote-sim --exclude cenote-python
 	CENOTE=$(CHECKED) NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict --quiet \
 	  --site-dir $(abspath $(TARGET))/docs
 	cp -r $(TARGET)/doc $(TARGET)/docs/rust
