@@ -29,7 +29,7 @@ def components(
     """Weakly connected components of edges, in one pass and without a graph file.
 
     The answer is that of `import_graph` and `Graph.wcc`: each vertex has the smallest id of its
-    component. The ids of all vertices are in memory, 19 to 24 bytes for each integer, and 12 after
+    component. The ids of all vertices are in memory, 20 to 24 bytes for each integer, and 12 after
     that; a graph file takes less.
 
     Args:
@@ -99,7 +99,7 @@ def degrees(
 
     The answer is that of `import_graph` with `keep_duplicates=True` and `Graph.degrees`. One pass
     cannot leave out repeated edges, so `keep_duplicates` must be given. The ids of all vertices and
-    their degrees are in memory, 24 to 31 bytes for each integer, 40 if edges are directed.
+    their degrees are in memory, 24 to 29 bytes for each integer, 32 to 38 if edges are directed.
 
     Args:
         edges: as in `import_graph`: paths, tables, matrices, graphs, arrays or an iterable.

@@ -18,7 +18,7 @@ use crate::straight::{Common, EdgeAnswer, EdgeBatches, Finding, Straight, id_at}
 /// which nothing is written to disk.
 ///
 /// Answers are those of an import and [`Graph::wcc`](crate::Graph::wcc). The ids of all vertices
-/// and their sets are in memory, 19 to 24 bytes for each integer; a graph file takes less.
+/// and their sets are in memory, 20 to 24 bytes for each integer; a graph file takes less.
 ///
 /// ```
 /// # fn main() -> cenote::Result<()> {

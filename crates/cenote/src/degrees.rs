@@ -21,8 +21,8 @@ use crate::straight::{Common, EdgeAnswer, Finding, Straight, id_at};
 /// Answers are those of an import that keeps repeated edges and of
 /// [`Graph::count_degrees`](crate::Graph::count_degrees); without
 /// [`keep_duplicates`](Straight::keep_duplicates) there is none, since one pass cannot leave out
-/// repeated edges. The ids of all vertices and their degrees are in memory, 24 to 31 bytes for each
-/// integer, 40 if edges are directed.
+/// repeated edges. The ids of all vertices and their degrees are in memory, 24 to 29 bytes for each
+/// integer, 32 to 38 if edges are directed.
 ///
 /// ```
 /// # fn main() -> cenote::Result<()> {

@@ -8,7 +8,8 @@
 
 use std::alloc::{self, Layout};
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::num::NonZero;
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
 use crate::error::{DeviceError, Result};
 
-const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// Bytes of a huge page.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Arenas of at least this size get whole huge pages: a request whose memory is physically
 /// contiguous reaches the device in one piece.
@@ -29,7 +31,11 @@ const MAPPED_BYTES_MIN: usize = 128 << 10;
 /// What small regions are aligned to: the largest logical block that direct I/O asks for.
 const ALIGNMENT: usize = 4096;
 
-/// Zeroed memory, aligned to 4 KiB, freed on drop.
+/// The base of regions without bytes.
+const EMPTY: NonNull<u8> = NonNull::without_provenance(NonZero::new(ALIGNMENT).unwrap());
+
+/// Zeroed memory, aligned to 4 KiB, freed on drop. An empty region has an aligned address, too, so
+/// that no access needs to ask.
 struct Region {
     base: NonNull<u8>,
     bytes: usize,
@@ -44,8 +50,11 @@ unsafe impl Sync for Region {}
 impl Region {
     /// A region of `bytes`, on huge pages if `huge` is set and they fill at least one.
     fn new(bytes: usize, huge: bool) -> Result<Self> {
-        assert!(bytes > 0, "a region is not empty");
-        if bytes < MAPPED_BYTES_MIN { Self::allocated(bytes) } else { Self::mapped(bytes, huge) }
+        match bytes {
+            0 => Ok(Self { base: EMPTY, bytes }),
+            1..MAPPED_BYTES_MIN => Self::allocated(bytes),
+            _ => Self::mapped(bytes, huge),
+        }
     }
 
     fn allocated(bytes: usize) -> Result<Self> {
@@ -90,6 +99,9 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         let base = self.base.as_ptr();
+        if self.bytes == 0 {
+            return;
+        }
         if self.bytes < MAPPED_BYTES_MIN {
             // SAFETY: `allocated` took it with this layout, and it is not borrowed: borrows hold
             // `self`.
@@ -213,7 +225,7 @@ impl fmt::Debug for Buffer {
 
 /// A zeroed array of fixed length, on huge pages. Only pages that were touched take memory.
 pub struct HugeVec<T> {
-    region: Option<Region>,
+    region: Region,
     len: usize,
     _type: std::marker::PhantomData<T>,
 }
@@ -232,8 +244,29 @@ impl<T: Zeroable> HugeVec<T> {
     fn mapped(len: usize, huge: bool) -> Result<Self> {
         assert!(align_of::<T>() <= 4096 && !std::mem::needs_drop::<T>(), "plain items only");
         let bytes = len.checked_mul(size_of::<T>()).expect("an array fits the address space");
-        let region = if bytes == 0 { None } else { Some(Region::new(bytes, huge)?) };
-        Ok(Self { region, len, _type: std::marker::PhantomData })
+        Ok(Self { region: Region::new(bytes, huge)?, len, _type: std::marker::PhantomData })
+    }
+
+    /// Gives the memory of items back where they fill whole pages, which zeroes them. The others stay
+    /// as they are.
+    ///
+    /// # Panics
+    /// If the array has no such items, or if pages would hold parts of items.
+    pub fn release(&mut self, items: Range<usize>) {
+        assert!(ALIGNMENT.is_multiple_of(size_of::<T>()), "pages hold whole items");
+        let items = self[items].as_mut_ptr_range();
+        // No huge page is split.
+        let page = if self.region.bytes < HUGE_PAGE_BYTES { ALIGNMENT } else { HUGE_PAGE_BYTES };
+        let start = items.start.addr().next_multiple_of(page);
+        let end = items.end.addr() / page * page;
+        if start < end && self.region.bytes >= MAPPED_BYTES_MIN {
+            // SAFETY: whole items of a mapping that `self` borrows alone; the kernel replaces them
+            // by zeroes, which are a valid `T`. A refusal keeps the memory.
+            unsafe {
+                let start = items.start.with_addr(start);
+                libc::madvise(start.cast(), end - start.addr(), libc::MADV_DONTNEED);
+            }
+        }
     }
 
     /// Bytes mapped.
@@ -279,7 +312,7 @@ impl<T> Deref for HugeVec<T> {
     // Loops over vertices go through it for each of them.
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        let base = self.region.as_ref().map_or(NonNull::dangling(), |m| m.base.cast::<T>());
+        let base = self.region.base.cast::<T>();
         // SAFETY: the region holds `len` items of `T`, aligned to 4 KiB; zero bytes are a valid `T`
         // (`Zeroable` is demanded where it is made). An empty array dangles, aligned.
         unsafe { std::slice::from_raw_parts(base.as_ptr(), self.len) }
@@ -288,7 +321,7 @@ impl<T> Deref for HugeVec<T> {
 
 impl<T> DerefMut for HugeVec<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        let base = self.region.as_ref().map_or(NonNull::dangling(), |m| m.base.cast::<T>());
+        let base = self.region.base.cast::<T>();
         // SAFETY: as in `deref`, and `&mut self` makes the borrow exclusive.
         unsafe { std::slice::from_raw_parts_mut(base.as_ptr(), self.len) }
     }

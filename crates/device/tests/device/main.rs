@@ -4,6 +4,7 @@
 
 mod budget;
 mod faults;
+mod memory;
 mod property;
 mod refused;
 mod sim;

@@ -7,8 +7,8 @@
 //! ([`forest`](super::forest)). At the end the first id of each set labels it, so the answer does
 //! not depend on threads, or on the order of the edges.
 //!
-//! **Memory.** 19 to 24 bytes for each integer id, and 4 MiB while the table grows; for a name its
-//! text and about 50 bytes.
+//! **Memory.** 20 to 24 bytes for each integer id, up to 40 below 2 million ids, and 2.25 MiB while
+//! the table grows; for a name its text and about 50 bytes.
 
 use std::path::PathBuf;
 

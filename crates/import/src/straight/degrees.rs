@@ -4,8 +4,8 @@
 //! a graph that keeps repeated edges: a pass cannot tell an edge from one that it has met before.
 //! Self-loops are left out unless they are kept, too; their vertices are there anyway.
 //!
-//! **Memory.** For each integer id 24 to 31 bytes, 40 on a directed graph; for a name its text and
-//! about 60 bytes.
+//! **Memory.** For each integer id 24 to 29 bytes, 32 to 38 on a directed graph; for a name its
+//! text and about 60 bytes.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

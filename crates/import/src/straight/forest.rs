@@ -52,8 +52,16 @@ impl Forest {
     }
 
     /// Joins the sets of two vertices.
-    #[inline]
-    pub fn unite(&self, mut a: VertexId, mut b: VertexId) {
+    #[inline(always)]
+    pub fn unite(&self, a: VertexId, b: VertexId) {
+        // Late in a pass most vertices are right below a root that others have, too.
+        let above = self.slot(a).load(Ordering::Relaxed);
+        if above == 0 || above != self.slot(b).load(Ordering::Relaxed) {
+            self.unite_roots(a, b);
+        }
+    }
+
+    fn unite_roots(&self, mut a: VertexId, mut b: VertexId) {
         loop {
             (a, b) = (self.find(a), self.find(b));
             if a == b {
@@ -84,7 +92,7 @@ impl State for Forest {
         prefetch(&self.segments[at >> SEGMENT_BITS], at & (SEGMENT - 1));
     }
 
-    #[inline]
+    #[inline(always)]
     fn edge(&self, source: VertexId, target: VertexId) {
         self.unite(source, target);
     }

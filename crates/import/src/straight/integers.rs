@@ -20,7 +20,7 @@ use crate::parse::{Fault, Sink};
 const BATCH: usize = 256;
 /// 1 MiB.
 const BUCKETS_MIN: usize = 1 << 14;
-/// Below so many buckets (32 MiB) a table grows twofold, above by a quarter.
+/// Below so many buckets (32 MiB) a table grows twofold, above by three sixteenths.
 const BUCKETS_SMALL: usize = 1 << 19;
 
 pub(super) const WHAT: &str = "the ids and the state";
@@ -148,7 +148,7 @@ impl<S: State> Maps<'_, S> {
             return Err(ImportError::Vertices { vertices: VERTICES_MAX + 1 });
         }
         let known = self.table.buckets();
-        let wanted = if known < BUCKETS_SMALL { known * 2 } else { known / 4 * 5 };
+        let wanted = if known < BUCKETS_SMALL { known * 2 } else { known / 16 * 19 };
         // While ids are moved both tables exist, but for the part of the old one that was read.
         let moving = CHUNK_BYTES.min(known * BUCKET_BYTES);
         let (held, free) = (self.memory.bytes(), self.budget.free());

@@ -8,19 +8,22 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use bytemuck::Zeroable;
 use cenote_device::HugeVec;
-use cenote_device::memory::prefetch;
+use cenote_device::memory::{HUGE_PAGE_BYTES, prefetch};
 use cenote_store::VertexId;
 
 use crate::error::Result;
 
 const BUCKET_IDS: usize = 5;
-const CHUNK_BITS: u32 = 16;
-const CHUNK: usize = 1 << CHUNK_BITS;
 
 /// Bytes of a bucket.
 pub(super) const BUCKET_BYTES: usize = size_of::<Bucket>();
-/// Bytes beside the larger table while a smaller one is moved into it.
-pub(super) const CHUNK_BYTES: usize = CHUNK * BUCKET_BYTES;
+
+/// Buckets after which what was read is freed, as far as it fills huge pages.
+const CHUNK: usize = HUGE_PAGE_BYTES / BUCKET_BYTES / 8;
+
+/// Bytes beside the larger table while a smaller one is moved into it: a huge page that was not
+/// read to its end, and the chunk behind it.
+pub(super) const CHUNK_BYTES: usize = HUGE_PAGE_BYTES + CHUNK * BUCKET_BYTES;
 
 /// In the state of a bucket, beside its number of ids: it is being written.
 const LOCKED: u32 = 1 << 8;
@@ -42,43 +45,33 @@ pub(super) fn ids_max(buckets: usize) -> usize {
 }
 
 #[derive(Debug)]
-pub(super) struct Table {
-    chunks: Vec<HugeVec<Bucket>>,
-    buckets: usize,
-}
+pub(super) struct Table(HugeVec<Bucket>);
 
 impl Table {
     /// An empty table. Takes memory when it is written to.
     pub fn new(buckets: usize) -> Result<Self> {
         assert!(ids_max(buckets) > 0, "a table has room");
-        let starts = (0..buckets).step_by(CHUNK);
-        let chunks = starts.map(|start| HugeVec::zeroed((buckets - start).min(CHUNK)));
-        Ok(Self { chunks: chunks.collect::<std::result::Result<_, _>>()?, buckets })
+        Ok(Self(HugeVec::zeroed(buckets)?))
     }
 
     pub fn buckets(&self) -> usize {
-        self.buckets
+        self.0.len()
     }
 
     /// The bucket of a hash.
     #[inline]
     pub fn home(&self, hash: u64) -> usize {
-        ((u128::from(hash) * self.buckets as u128) >> 64) as usize
+        ((u128::from(hash) * self.buckets() as u128) >> 64) as usize
     }
 
     #[inline]
     pub fn prefetch(&self, bucket: usize) {
-        prefetch(&self.chunks[bucket >> CHUNK_BITS], bucket & (CHUNK - 1));
-    }
-
-    #[inline]
-    fn bucket(&self, at: usize) -> &Bucket {
-        &self.chunks[at >> CHUNK_BITS][at & (CHUNK - 1)]
+        prefetch(&self.0, bucket);
     }
 
     #[inline]
     fn after(&self, bucket: usize) -> usize {
-        if bucket + 1 == self.buckets { 0 } else { bucket + 1 }
+        if bucket + 1 == self.buckets() { 0 } else { bucket + 1 }
     }
 
     /// The number of an id that belongs into bucket `home`; `next` gives the number of a new one.
@@ -87,13 +80,13 @@ impl Table {
     pub fn number(&self, id: u64, home: usize, next: &AtomicU32) -> VertexId {
         let mut at = home;
         loop {
-            let bucket = self.bucket(at);
+            let bucket = &self.0[at];
             let count = bucket.state.load(Ordering::Acquire) & COUNT;
-            if let Some(number) = bucket.find(id, 0..count as usize) {
+            if let Some(number) = bucket.find(id, count) {
                 return number;
             }
             if (count as usize) < BUCKET_IDS
-                && let Some(number) = bucket.insert(id, count as usize, next)
+                && let Some(number) = bucket.insert(id, next)
             {
                 return number;
             }
@@ -102,15 +95,17 @@ impl Table {
     }
 
     /// All ids and numbers. Frees the table meanwhile.
-    pub fn drain(self, mut visit: impl FnMut(u64, VertexId)) {
-        for chunk in self.chunks {
-            for bucket in chunk.iter() {
+    pub fn drain(mut self, mut visit: impl FnMut(u64, VertexId)) {
+        for start in (0..self.buckets()).step_by(CHUNK) {
+            let end = self.buckets().min(start + CHUNK);
+            for bucket in &self.0[start..end] {
                 let count = bucket.state.load(Ordering::Relaxed) & COUNT;
                 for at in 0..count as usize {
                     let number = bucket.numbers[at].load(Ordering::Relaxed);
                     visit(bucket.ids[at].load(Ordering::Relaxed), number);
                 }
             }
+            self.0.release(end.saturating_sub(CHUNK_BYTES / BUCKET_BYTES)..end);
         }
     }
 
@@ -118,7 +113,7 @@ impl Table {
     pub fn push(&mut self, id: u64, number: VertexId, hash: u64) {
         let mut at = self.home(hash);
         loop {
-            let bucket = &mut self.chunks[at >> CHUNK_BITS][at & (CHUNK - 1)];
+            let bucket = &mut self.0[at];
             let count = *bucket.state.get_mut() as usize;
             if count < BUCKET_IDS {
                 *bucket.ids[count].get_mut() = id;
@@ -132,18 +127,22 @@ impl Table {
 }
 
 impl Bucket {
+    /// Finds an id among the first `count`. Compares all five: which one it is cannot be predicted,
+    /// and a branch for each would be mispredicted about as often as not.
     #[inline]
-    fn find(&self, id: u64, among: std::ops::Range<usize>) -> Option<VertexId> {
-        among
-            .into_iter()
-            .find(|&at| self.ids[at].load(Ordering::Relaxed) == id)
-            .map(|at| self.numbers[at].load(Ordering::Relaxed))
+    fn find(&self, id: u64, count: u32) -> Option<VertexId> {
+        let mut equal = 0;
+        for (at, other) in self.ids.iter().enumerate() {
+            equal |= u32::from(other.load(Ordering::Relaxed) == id) << at;
+        }
+        equal &= (1 << count) - 1;
+        let at = equal.trailing_zeros() as usize;
+        (equal != 0).then(|| self.numbers[at].load(Ordering::Relaxed))
     }
 
-    /// Adds an id that is not among the first `seen`, unless another thread has; `None` if the
-    /// bucket is full by now.
+    /// Adds an id, unless another thread has; `None` if the bucket is full by now.
     #[cold]
-    fn insert(&self, id: u64, seen: usize, next: &AtomicU32) -> Option<VertexId> {
+    fn insert(&self, id: u64, next: &AtomicU32) -> Option<VertexId> {
         let count = loop {
             let count = self.state.load(Ordering::Relaxed) & COUNT;
             let (order, failed) = (Ordering::Acquire, Ordering::Relaxed);
@@ -152,7 +151,7 @@ impl Bucket {
             }
             std::hint::spin_loop();
         };
-        let mut number = self.find(id, seen..count);
+        let mut number = self.find(id, count as u32);
         let mut ids = count;
         if number.is_none() && count < BUCKET_IDS {
             let new = next.fetch_add(1, Ordering::Relaxed);

@@ -134,7 +134,7 @@ enum Kind {
     /// Weakly connected components
     ///
     /// Of a graph file, or straight of edges in files of every format of `cenote import`: one pass,
-    /// and nothing is written to disk. Then the ids are in memory, 19 to 24 bytes for each integer;
+    /// and nothing is written to disk. Then the ids are in memory, 20 to 24 bytes for each integer;
     /// a percentage of --memory is of the machine's.
     #[command(after_help = straight::WCC_EXAMPLES)]
     Wcc(straight::Args),
