@@ -247,8 +247,8 @@ impl<T: Zeroable> HugeVec<T> {
         Ok(Self { region: Region::new(bytes, huge)?, len, _type: std::marker::PhantomData })
     }
 
-    /// Gives the memory of items back where they fill whole pages, which zeroes them. The others stay
-    /// as they are.
+    /// Gives the memory of items back where they fill whole pages, which zeroes them. The others
+    /// stay as they are.
     ///
     /// # Panics
     /// If the array has no such items, or if pages would hold parts of items.

@@ -98,7 +98,8 @@ fn check_output(out: &Path, inputs: &[&Path]) -> Result<Occupant> {
     }
 }
 
-fn folder_of(path: &Path) -> PathBuf {
+/// The folder that a path lies in; `.` for a name alone.
+pub fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),

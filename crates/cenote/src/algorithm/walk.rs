@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig, Walks};
+use cenote_import::workspace::folder_of;
 use cenote_store::{Ids, VertexId};
 use serde::Serialize;
 
@@ -208,7 +209,8 @@ impl Algorithm for Walk {
         let is_wanted = collect.file.is_some() || collect.sampled.is_some();
         let mut sink =
             |number, row: &[VertexId]| -> io::Result<()> { Ok(collect.row(walk, number, row)?) };
-        let folder = folder_of(job.out);
+        // Temporary files lie beside the output.
+        let folder = job.out.map_or_else(std::env::temp_dir, folder_of);
         let output = is_wanted.then(|| Output { folder: &folder, sink_bytes, sink: &mut sink });
         let walks = walk::run(job.graph, job.engine.clone(), walk, output)?;
         if job.engine.cancel.is_raised() {
@@ -256,14 +258,5 @@ impl Algorithm for Walk {
             StartsAt::File(path) => vec![path.clone()],
             _ => Vec::new(),
         }
-    }
-}
-
-/// The folder for temporary files: that of the output.
-fn folder_of(out: Option<&Path>) -> PathBuf {
-    match out.map(|path| path.parent().unwrap_or(Path::new(""))) {
-        None => std::env::temp_dir(),
-        Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
-        Some(parent) => parent.to_owned(),
     }
 }

@@ -1,11 +1,12 @@
 //! Files that appear under their names only when they are complete.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use cenote_import::workspace::remove_abandoned;
+use cenote_import::workspace::{folder_of, remove_abandoned};
 
 use crate::error::{Error, Result};
 
@@ -15,6 +16,18 @@ pub fn partial_name(out: &Path) -> OsString {
     name.push(out.file_name().unwrap_or_default());
     name.push(format!(".partial-{}", std::process::id()));
     name
+}
+
+/// The error of a file or folder that cannot be created, which names a missing folder.
+pub(crate) fn cannot_create(path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let mut context = format!("cannot create {}", path.display());
+    move |error| {
+        let folder = folder_of(path);
+        if error.kind() == io::ErrorKind::NotFound && !folder.is_dir() {
+            let _ = write!(context, ": there is no folder {}, make it first", folder.display());
+        }
+        Error::from_io(context, error)
+    }
 }
 
 /// A new file beside its final path. Removed if dropped before [`PartialFile::finish`].
@@ -35,8 +48,7 @@ impl PartialFile {
         }
         remove_abandoned(path);
         let partial = path.with_file_name(partial_name(path));
-        let cannot = Error::io(format!("cannot create {}", path.display()));
-        let file = File::create(&partial).map_err(cannot)?;
+        let file = File::create(&partial).map_err(cannot_create(path))?;
         // For processes on other machines, where the file system has locks.
         drop(file.try_lock());
         Ok(Self { path: path.to_owned(), partial, file: Some(file), is_finished: false })
@@ -114,6 +126,18 @@ mod tests {
         expected.push("edges.txt");
         expected.sort_unstable();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = PartialFile::create(&folder.path().join("none/edges.txt")).unwrap_err();
+        let missing = format!("there is no folder {}/none, make it first", folder.path().display());
+        assert!(error.to_string().contains(&missing), "{error}");
+        // Another reason is told alone.
+        std::fs::write(folder.path().join("none"), "").unwrap();
+        let error = PartialFile::create(&folder.path().join("none/edges.txt")).unwrap_err();
+        assert!(!error.to_string().contains("make it first"), "{error}");
     }
 
     #[test]

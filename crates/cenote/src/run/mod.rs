@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use cenote_device::threads::cores;
 use cenote_engine::{EngineConfig, Strategy, THREADS_MAX};
+use cenote_import::workspace::folder_of;
 use cenote_store::{Ids, VertexId};
 use serde::Serialize;
 
@@ -406,7 +407,7 @@ impl<'g, A: Algorithm> Run<'g, A> {
             .strategy(self.strategy)
             .profile(self.graph.profile().clone())
             .depth(self.depth)
-            .state_dir(self.state_dir.clone().or_else(|| folder_of(self.graph.path())))
+            .state_dir(self.state_dir.clone().or_else(|| folder_of_file(self.graph.path())))
             .cache_bytes(self.cache.map(|size| size.bytes_of(page_bytes)))
             .explain(self.explain || self.records())
             .steps_max(if self.explain { usize::MAX } else { STEPS_MAX })
@@ -418,10 +419,9 @@ impl<'g, A: Algorithm> Run<'g, A> {
 }
 
 /// The folder of a graph in files.
-fn folder_of(graph: &Path) -> Option<PathBuf> {
+fn folder_of_file(graph: &Path) -> Option<PathBuf> {
     let is_file = graph.metadata().is_ok_and(|metadata| metadata.is_file());
-    let folder = graph.parent().filter(|_| is_file)?;
-    Some(if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() })
+    is_file.then(|| folder_of(graph))
 }
 
 /// Files that the output of a run must not replace.

@@ -28,7 +28,7 @@ use crate::graph::part::{
 use crate::graph::{Graph, Pass, Visit};
 use crate::import::{IdKind, Import};
 use crate::memory::{MemorySize, budget_bytes};
-use crate::output::partial::{PartialFile, partial_name};
+use crate::output::partial::{PartialFile, cannot_create, partial_name};
 use crate::watch::Watch;
 
 /// Its name in errors.
@@ -446,7 +446,7 @@ impl PartialFolder {
         let partial = path.with_file_name(partial_name(path));
         // One that a process of the same number has left.
         drop(fs::remove_dir_all(&partial));
-        fs::create_dir(&partial).map_err(Error::io(format!("cannot create {}", path.display())))?;
+        fs::create_dir(&partial).map_err(cannot_create(path))?;
         Ok(Self { path: path.to_owned(), partial })
     }
 
