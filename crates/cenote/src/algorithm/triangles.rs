@@ -39,6 +39,7 @@ pub struct TrianglesSummary {
 
 impl Algorithm for Triangles {
     const NAME: &'static str = "triangles";
+    const PER_VERTEX: Option<&'static str> = Some("per_vertex");
     type Config = TrianglesConfig;
     type Output = triangles::Triangles;
     type Summary = TrianglesSummary;

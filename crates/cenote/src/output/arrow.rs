@@ -17,7 +17,7 @@ use cenote_store::{IdRef, IdTable, Ids, StoreError};
 
 use super::table::{self, BATCH, Column};
 use crate::error::{Error, Result};
-use crate::run::{Algorithm, Answer};
+use crate::run::{Algorithm, Answer, no_values};
 
 /// A column of ids that is being built.
 pub(crate) enum IdBuilder {
@@ -122,7 +122,7 @@ impl<A: Algorithm> Batches<A> {
     pub fn new(answer: Arc<Answer<A>>) -> Result<Self> {
         let (ids, columns) = (answer.ids()?, A::columns(&answer));
         if columns.is_empty() {
-            return Err(Error::InvalidInput(format!("{} has no value per vertex", A::NAME)));
+            return Err(Error::InvalidInput(no_values::<A>()));
         }
         let rows = A::rows(&answer);
         let key = rows.as_ref().map_or(table::VERTEX, |rows| rows.key);

@@ -10,7 +10,7 @@ use cenote_store::{Id, Ids, VertexId};
 use super::bound::Bounds;
 use super::page::Content;
 use super::recording::Recording;
-use super::{Algorithm, Report, Stats, picture};
+use super::{Algorithm, Report, Stats, no_values, picture};
 use crate::error::Result;
 use crate::graph::StoredGraph;
 use crate::output::table;
@@ -173,8 +173,7 @@ impl<A: Algorithm> Answer<A> {
         table::check(path, &self.graph)?;
         let columns = A::columns(&self.output);
         if columns.is_empty() {
-            let reason = format!("{} has no answer of every vertex to write", A::NAME);
-            return Err(crate::Error::input(path, reason));
+            return Err(crate::Error::input(path, no_values::<A>()));
         }
         let metadata = A::metadata(&self.output, &self.graph, self.file.as_deref());
         table::write(

@@ -48,6 +48,8 @@ pub use cenote_algo::Bands;
 pub trait Algorithm: fmt::Debug + Sized {
     /// Its name in reports.
     const NAME: &'static str;
+    /// The parameter without which its result has no values per vertex, if there is one.
+    const PER_VERTEX: Option<&'static str> = None;
     /// Its parameters, with ids resolved to vertices.
     type Config: fmt::Debug;
     /// Its result.
@@ -416,6 +418,12 @@ impl<'g, A: Algorithm> Run<'g, A> {
         let file = self.graph.file_identity.clone();
         Ok(Job { graph, engine, out: self.out.as_deref(), inputs, verify: self.verify, file })
     }
+}
+
+/// Says that a result has no values per vertex, and what would give them.
+pub(crate) fn no_values<A: Algorithm>() -> String {
+    let parameter = A::PER_VERTEX.map(|name| format!(" without `{name}`")).unwrap_or_default();
+    format!("{} has no value per vertex{parameter}", A::NAME)
 }
 
 /// The folder of a graph in files.

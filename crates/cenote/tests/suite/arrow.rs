@@ -65,10 +65,17 @@ fn many_vertices_are_several_batches_without_the_deleted_ones() {
 #[test]
 fn an_answer_without_values_has_no_batches() {
     let (_folder, path) = graph(&[(1, 2)], Order::Natural);
-    let answer = Graph::open(path).unwrap().reach().source(1).target(2).run().unwrap();
+    let answer = Graph::open(&path).unwrap().reach().source(1).target(2).run().unwrap();
     let error = Batches::new(Arc::new(answer)).unwrap_err();
     assert!(matches!(error, Error::InvalidInput(_)), "{error}");
-    assert!(error.to_string().contains("reach has no value per vertex"), "{error}");
+    assert!(error.to_string().ends_with("reach has no value per vertex"), "{error}");
+    let counted = |per_vertex: bool| {
+        let graph = Graph::open(&path).unwrap();
+        Batches::new(Arc::new(graph.triangles().per_vertex(per_vertex).run().unwrap()))
+    };
+    let error = counted(false).unwrap_err().to_string();
+    assert!(error.ends_with("triangles has no value per vertex without `per_vertex`"), "{error}");
+    assert_eq!(counted(true).unwrap().count(), 1);
 }
 
 #[test]
