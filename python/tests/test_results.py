@@ -163,7 +163,7 @@ def test_what_has_no_values_says_so(directed):
     assert reach.columns == []
     with pytest.raises(cenote.InvalidInput, match="no value per vertex"):
         reach.to_arrow()
-    with pytest.raises(cenote.InvalidInput, match="reach.csv: reach has no value per vertex"):
+    with pytest.raises(cenote.InvalidInput, match=r"reach\.csv: reach has no value per vertex"):
         reach.write("reach.csv")
     with pytest.raises(cenote.InvalidInput, match="no value per vertex without `per_vertex`"):
         directed.triangles().to_pandas()
