@@ -204,9 +204,9 @@ first-use: wheel python venv
 	  PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
 	  $(VENV)/bin/python -m pytest -p no:cacheprovider python/tests -k fresh
 
-# After the first time without a network. The reference of the command comes from its help. With an
-# example the command is the one that the tests have: without, cargo would build all of it again,
-# since it leaves out what only tests ask of the packages that both use.
+# After the first time without a network. The reference of the command comes from its help. The
+# example makes cargo choose the features of packages as for the tests: without it, the command and
+# what it depends on would be built again.
 .PHONY: docs
 docs: toolchain docs-venv
 	cargo build --workspace --locked --example fuzz --bin cenote

@@ -99,16 +99,17 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         let base = self.base.as_ptr();
-        if self.bytes == 0 {
-            return;
-        }
-        if self.bytes < MAPPED_BYTES_MIN {
-            // SAFETY: `allocated` took it with this layout, and it is not borrowed: borrows hold
-            // `self`.
-            unsafe { alloc::dealloc(base, Self::layout(self.bytes)) };
-        } else {
-            // SAFETY: `mapped` mapped the range, and it is not borrowed, as above.
-            unsafe { libc::munmap(base.cast(), self.bytes) };
+        match self.bytes {
+            0 => {}
+            1..MAPPED_BYTES_MIN => {
+                // SAFETY: `allocated` took it with this layout, and it is not borrowed: borrows
+                // hold `self`.
+                unsafe { alloc::dealloc(base, Self::layout(self.bytes)) };
+            }
+            _ => {
+                // SAFETY: `mapped` mapped the range, and it is not borrowed, as above.
+                unsafe { libc::munmap(base.cast(), self.bytes) };
+            }
         }
     }
 }
@@ -255,9 +256,13 @@ impl<T: Zeroable> HugeVec<T> {
     pub fn release(&mut self, items: Range<usize>) {
         assert!(ALIGNMENT.is_multiple_of(size_of::<T>()), "pages hold whole items");
         let items = self[items].as_mut_ptr_range();
-        // No huge page is split.
+        // No huge page is split. Before the first whole one, the array lies on small pages.
         let page = if self.region.bytes < HUGE_PAGE_BYTES { ALIGNMENT } else { HUGE_PAGE_BYTES };
-        let start = items.start.addr().next_multiple_of(page);
+        let first = self.region.base.addr().get().next_multiple_of(page);
+        let start = match items.start.addr() {
+            start if start < first => start.next_multiple_of(ALIGNMENT),
+            start => start.next_multiple_of(page),
+        };
         let end = items.end.addr() / page * page;
         if start < end && self.region.bytes >= MAPPED_BYTES_MIN {
             // SAFETY: whole items of a mapping that `self` borrows alone; the kernel replaces them

@@ -55,17 +55,10 @@ impl FileWorkspace {
         if check_output(out, inputs)? == Occupant::File && !overwrite {
             return Err(ImportError::Exists { path: out.to_owned() });
         }
-        let folder = folder_of(out);
-        // Where that cannot be told, creating the first file fails.
-        let is_missing = match folder.metadata() {
-            Ok(there) => !there.is_dir(),
-            Err(error) => error.kind() == ErrorKind::NotFound,
-        };
-        if is_missing {
-            let (out, folder) = (out.display(), folder.display());
-            let reason = format!("{out}: there is no folder {folder}: make it first");
-            return Err(ImportError::Options(reason));
+        if let Some(missing) = missing_folder(out) {
+            return Err(ImportError::Options(format!("{}: {missing}", out.display())));
         }
+        let folder = folder_of(out);
         remove_abandoned(out);
         let partial = folder.join(format!(
             ".{}.partial-{}-{:x}",
@@ -96,6 +89,17 @@ fn check_output(out: &Path, inputs: &[&Path]) -> Result<Occupant> {
         }
         other => Ok(other),
     }
+}
+
+/// What to say if the folder that a path lies in is missing; `None` if it is there, or if that
+/// cannot be told: then creating a file fails.
+pub fn missing_folder(path: &Path) -> Option<String> {
+    let folder = folder_of(path);
+    let is_missing = match folder.metadata() {
+        Ok(there) => !there.is_dir(),
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    };
+    is_missing.then(|| format!("there is no folder {}: make it first", folder.display()))
 }
 
 /// The folder that a path lies in; `.` for a name alone.

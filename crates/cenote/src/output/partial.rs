@@ -1,12 +1,11 @@
 //! Files that appear under their names only when they are complete.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use cenote_import::workspace::{folder_of, remove_abandoned};
+use cenote_import::workspace::{missing_folder, remove_abandoned};
 
 use crate::error::{Error, Result};
 
@@ -22,9 +21,10 @@ pub fn partial_name(out: &Path) -> OsString {
 pub(crate) fn cannot_create(path: &Path) -> impl FnOnce(io::Error) -> Error {
     let mut context = format!("cannot create {}", path.display());
     move |error| {
-        let folder = folder_of(path);
-        if error.kind() == io::ErrorKind::NotFound && !folder.is_dir() {
-            let _ = write!(context, ": there is no folder {}, make it first", folder.display());
+        if error.kind() == io::ErrorKind::NotFound
+            && let Some(missing) = missing_folder(path)
+        {
+            context = format!("{context}: {missing}");
         }
         Error::from_io(context, error)
     }
@@ -132,9 +132,9 @@ mod tests {
     fn a_missing_folder_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let error = PartialFile::create(&folder.path().join("none/edges.txt")).unwrap_err();
-        let missing = format!("there is no folder {}/none, make it first", folder.path().display());
+        let missing = format!("there is no folder {}/none: make it first", folder.path().display());
         assert!(error.to_string().contains(&missing), "{error}");
-        // Another reason is told alone.
+        // A file in place of the folder is another error, without that advice.
         std::fs::write(folder.path().join("none"), "").unwrap();
         let error = PartialFile::create(&folder.path().join("none/edges.txt")).unwrap_err();
         assert!(!error.to_string().contains("make it first"), "{error}");

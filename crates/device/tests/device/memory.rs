@@ -18,6 +18,7 @@ fn released_items_are_zero_where_they_fill_pages_and_others_stay() {
         assert!(zeroes.len() * 4 >= pages * page, "{} of {len}", zeroes.len());
         assert_eq!(zeroes.is_empty(), len == 100, "{len}");
         items.release(0..len);
+        assert!(len == 100 || items[0] == 0, "wherever the first huge page begins");
         items.fill(8);
         assert!(items.iter().all(|&item| item == 8), "they can be used again");
     }

@@ -61,6 +61,7 @@ impl Forest {
         }
     }
 
+    /// Looks for the roots of both, and links one below the other.
     fn unite_roots(&self, mut a: VertexId, mut b: VertexId) {
         loop {
             (a, b) = (self.find(a), self.find(b));
