@@ -20,7 +20,7 @@ use cenote_store::WeightType;
 use crate::config::Input;
 use crate::edges::{Edges, OpenRows, integer_ids, ordered_weights};
 use crate::parse::choice::{ColumnChoice, NULL, no_ids, no_weights, two_kinds};
-use crate::rows::{self, Chunk, IdColumn, RowReader, STREAM_BYTES, WrongRow, row_error};
+use crate::rows::{self, EdgeColumns, IdColumn, RowReader, STREAM_BYTES, WrongRow, row_error};
 
 const CHUNK_ROWS: usize = 1024;
 
@@ -224,16 +224,16 @@ impl Batches<'_> {
             _ => None,
         };
         let (source, target) = (Values::of(&source)?, Values::of(&target)?);
-        let mut chunk = Chunk { source: source.ids()?, target: target.ids()?, weights, at: 0 };
-        for ids in [&chunk.source, &chunk.target] {
+        let edges = EdgeColumns { source: source.ids()?, target: target.ids()?, weights };
+        for ids in [&edges.source, &edges.target] {
             if matches!(ids, IdColumn::Names(_)) != self.columns.has_names {
                 let kind = if self.columns.has_names { "strings" } else { "integers" };
                 return Err((0, other_type(format!("{kind}, as the schema says"))));
             }
         }
-        chunk.put(rows, STREAM_BYTES)?;
-        self.row += chunk.at as u64;
-        Ok(chunk.at)
+        let count = edges.put(rows, STREAM_BYTES)?;
+        self.row += count as u64;
+        Ok(count)
     }
 }
 

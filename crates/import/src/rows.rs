@@ -20,10 +20,16 @@ pub(crate) type RowReader<'a> = Box<dyn Read + Send + 'a>;
 /// A row that is not an edge: its index in the batch, and the reason.
 pub(crate) type WrongRow = (usize, String);
 
-pub(crate) fn put_name(name: &[u8], row: &mut Vec<u8>) -> Result<(), String> {
-    if name.is_empty() || name.len() > NAME_BYTES_MAX {
-        return Err(format!("expected an id of 1 to {NAME_BYTES_MAX} bytes, not {}", name.len()));
+/// Says what was expected of a name that is too short or too long.
+pub(crate) fn check_name(name: &[u8]) -> Result<(), String> {
+    match name.len() {
+        1..=NAME_BYTES_MAX => Ok(()),
+        bytes => Err(format!("an id of 1 to {NAME_BYTES_MAX} bytes, not {bytes}")),
     }
+}
+
+pub(crate) fn put_name(name: &[u8], row: &mut Vec<u8>) -> Result<(), String> {
+    check_name(name).map_err(|expected| format!("expected {expected}"))?;
     row.extend_from_slice(&(name.len() as u32).to_le_bytes());
     row.extend_from_slice(name);
     Ok(())
@@ -79,41 +85,57 @@ impl<T> IdColumn<T> {
     }
 }
 
-/// Edges in columns of equal length, of which the first `at` have become rows.
-pub(crate) struct Chunk<T> {
+/// Edges in columns of equal length.
+pub(crate) struct EdgeColumns<T> {
     pub source: IdColumn<T>,
     pub target: IdColumn<T>,
     /// Ordered bits, if weights are imported.
     pub weights: Option<Vec<u64>>,
-    pub at: usize,
 }
 
-impl<T: AsRef<[u8]>> Chunk<T> {
+impl<T: AsRef<[u8]>> EdgeColumns<T> {
+    /// Number of edges.
     pub fn len(&self) -> usize {
-        self.source.len() - self.at
+        self.source.len()
     }
 
-    /// Appends the next rows, as many as fit into `limit` bytes, at least one if `rows` is empty.
-    pub fn put(&mut self, rows: &mut Vec<u8>, limit: usize) -> Result<(), WrongRow> {
+    pub fn are_equal(&self) -> bool {
+        let weights = self.weights.as_ref().map_or(self.len(), Vec::len);
+        self.target.len() == self.len() && weights == self.len()
+    }
+
+    /// Bytes of all as rows.
+    pub fn row_bytes(&self) -> usize {
+        let ids = [&self.source, &self.target].map(|column| match column {
+            IdColumn::Integers(ids) => size_of_val(&ids[..]),
+            IdColumn::Names(names) => names.iter().map(|name| 4 + name.as_ref().len()).sum(),
+        });
+        ids[0] + ids[1] + self.weights.as_ref().map_or(0, |weights| size_of_val(&weights[..]))
+    }
+
+    /// Appends the first edges to empty rows: as many as fit into `limit` bytes, at least one.
+    /// Returns their number.
+    pub fn put(&self, rows: &mut Vec<u8>, limit: usize) -> Result<usize, WrongRow> {
+        let count = self.len();
         match (&self.source, &self.target) {
             (IdColumn::Integers(sources), IdColumn::Integers(targets)) => {
                 let row_bytes = if self.weights.is_some() { 24 } else { 16 };
-                let end = sources.len().min(self.at + limit.saturating_sub(rows.len()) / row_bytes);
-                for at in self.at..end {
+                let count = count.min((limit / row_bytes).max(1));
+                for at in 0..count {
                     rows.extend_from_slice(&sources[at].to_le_bytes());
                     rows.extend_from_slice(&targets[at].to_le_bytes());
                     if let Some(weights) = &self.weights {
                         rows.extend_from_slice(&weights[at].to_le_bytes());
                     }
                 }
-                self.at = end;
+                return Ok(count);
             }
             (IdColumn::Names(sources), IdColumn::Names(targets)) => {
-                for at in self.at..sources.len() {
+                for at in 0..count {
                     let pair = [sources[at].as_ref(), targets[at].as_ref()];
                     let bytes = 16 + pair[0].len() + pair[1].len();
                     if !rows.is_empty() && rows.len() + bytes > limit {
-                        break;
+                        return Ok(at);
                     }
                     for name in pair {
                         put_name(name, rows).map_err(|reason| (at, reason))?;
@@ -121,11 +143,10 @@ impl<T: AsRef<[u8]>> Chunk<T> {
                     if let Some(weights) = &self.weights {
                         rows.extend_from_slice(&weights[at].to_le_bytes());
                     }
-                    self.at = at + 1;
                 }
             }
             _ => unreachable!("both columns are of a kind"),
         }
-        Ok(())
+        Ok(count)
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{Block, Faults, Pass, PassError, parse_content};
-use crate::error::{ImportError, Result};
+use super::{Block, Faults, Pass, PassError};
+use crate::error::ImportError;
 use crate::parse::columns::{Columns, Group};
-use crate::parse::{BlockStats, Sink};
+use crate::parse::{Sink, decoded};
 
 /// A row group to decode.
 pub(super) struct RowGroup<'a> {
@@ -27,23 +27,16 @@ impl<'a> File<'a> {
     }
 }
 
-/// How far a row group was parsed.
-#[derive(Default)]
-struct Done {
-    rows: u64,
-    stats: BlockStats,
-}
-
 /// Decodes and parses the row group of a block.
 pub(super) fn parse<S: Sink>(
     pass: &Pass<'_>,
     group: &RowGroup<'_>,
-    block: &mut Block<'_>,
+    block: &Block<'_>,
     sink: &mut S,
     faults: &Faults,
-) -> std::result::Result<BlockStats, PassError> {
+) -> std::result::Result<(), PassError> {
     let columns = &group.file.columns;
-    let mut done = Done::default();
+    let mut done = 0;
     let together = {
         let _turn = group.file.turn.read().unwrap_or_else(PoisonError::into_inner);
         let opened = columns.group(group.index, pass.workers)?;
@@ -61,17 +54,17 @@ pub(super) fn parse<S: Sink>(
     let bytes = columns.group_bytes();
     pass.meter.read.fetch_add(bytes, Ordering::Relaxed);
     pass.report();
-    Ok(done.stats)
+    Ok(())
 }
 
-/// Parses the rows behind those that are done already.
+/// Parses the rows behind the `done` first ones, which it counts.
 fn parse_rows<S: Sink>(
     pass: &Pass<'_>,
     mut group: Group<'_, '_>,
-    block: &mut Block<'_>,
+    block: &Block<'_>,
     sink: &mut S,
     faults: &Faults,
-    done: &mut Done,
+    done: &mut u64,
 ) -> std::result::Result<(), PassError> {
     let mut at = 0;
     loop {
@@ -81,33 +74,22 @@ fn parse_rows<S: Sink>(
         if faults.before(block.sequence) {
             return Ok(());
         }
-        block.bytes.clear();
         let first_row = block.first_line + at;
-        let rows = fill(&mut group, pass, block, first_row)?;
-        if rows == 0 {
+        let edges = group.next(pass.block_bytes, first_row)?;
+        if edges.len() == 0 {
             return Ok(());
         }
-        at += rows;
-        // A group that begins anew has the same pieces.
-        if at <= done.rows {
+        at += edges.len() as u64;
+        // A group that begins anew is cut into the same pieces.
+        if at <= *done {
             continue;
         }
-        let parsed = parse_content(&block.bytes, &block.content, pass.directed, sink);
+        let parsed = decoded::parse(&edges, sink);
         sink.end_block();
-        let found = parsed.map_err(|fault| super::explain(fault, block, first_row, pass.inputs))?;
-        done.stats.add(&found);
-        done.rows = at;
+        parsed.map_err(|fault| super::explain(fault, block, first_row, pass.inputs))?;
+        *done = at;
         for count in [&pass.meter.unpacked, &pass.meter.parsed] {
-            count.fetch_add(block.bytes.len() as u64, Ordering::Relaxed);
+            count.fetch_add(edges.row_bytes() as u64, Ordering::Relaxed);
         }
     }
-}
-
-fn fill(
-    group: &mut Group<'_, '_>,
-    pass: &Pass<'_>,
-    block: &mut Block<'_>,
-    first_row: u64,
-) -> Result<u64> {
-    group.fill(&mut block.bytes, pass.block_bytes, first_row)
 }

@@ -33,11 +33,22 @@ pub(super) struct Block<'a> {
     pub bytes: Vec<u8>,
     pub start: usize,
     pub end: usize,
-    pub content: Content,
-    /// The row group whose rows the worker puts into `bytes`, one piece after the other.
-    group: Option<RowGroup<'a>>,
+    holds: Holds<'a>,
     /// Memory beyond the usual block size, for a long line.
     extra: Option<Held<'a>>,
+}
+
+/// What a worker parses of a block.
+enum Holds<'a> {
+    Bytes(Content),
+    /// A row group of a file, which the worker decodes. There are no bytes.
+    RowGroup(RowGroup<'a>),
+}
+
+impl From<Content> for Holds<'_> {
+    fn from(content: Content) -> Self {
+        Holds::Bytes(content)
+    }
 }
 
 pub(super) struct Pass<'a> {
@@ -259,7 +270,7 @@ fn work<'a, W: Worker>(
         let block = full.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(mut block) = block else { break };
         if let Some(sink) = worker.as_mut().filter(|_| !faults.before(block.sequence)) {
-            match parse_block(pass, &mut block, sink, faults) {
+            match parse_block(pass, &block, sink, faults) {
                 Ok(found) => add(totals, block.input, &found),
                 Err(error) => faults.add(block.sequence, error),
             }
@@ -302,16 +313,21 @@ fn explain(fault: Fault, block: &Block<'_>, first: u64, inputs: &[Input<'_>]) ->
 
 fn parse_block<S: Sink>(
     pass: &Pass<'_>,
-    block: &mut Block<'_>,
+    block: &Block<'_>,
     sink: &mut S,
     faults: &Faults,
 ) -> std::result::Result<BlockStats, PassError> {
-    if let Some(group) = block.group.take() {
-        return group::parse(pass, &group, block, sink, faults);
+    match &block.holds {
+        Holds::Bytes(content) => {
+            let bytes = &block.bytes[block.start..block.end];
+            parse_content(bytes, content, pass.directed, sink)
+                .map_err(|fault| explain(fault, block, block.first_line, pass.inputs))
+        }
+        Holds::RowGroup(rows) => {
+            group::parse(pass, rows, block, sink, faults)?;
+            Ok(BlockStats::default())
+        }
     }
-    let bytes = &block.bytes[block.start..block.end];
-    parse_content(bytes, &block.content, pass.directed, sink)
-        .map_err(|fault| explain(fault, block, block.first_line, pass.inputs))
 }
 
 fn parse_content<S: Sink>(

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use super::group::{self, RowGroup};
-use super::{Block, Faults, Pass, PassError};
+use super::{Block, Faults, Holds, Pass, PassError};
 use crate::budget::Held;
 use crate::config::{Format, Input, InputSpec};
 use crate::edges::Edges;
@@ -127,26 +127,12 @@ impl<'p, 'a> Reader<'p, 'a> {
             }
             opened => opened?,
         };
-        let content = self.rows_content(columns.names());
         let file = Arc::new(group::File::new(columns));
         let mut row = 1;
         for index in 0..file.columns.groups() {
-            let group = RowGroup { file: Arc::clone(&file), index };
+            let holds = Holds::RowGroup(RowGroup { file: Arc::clone(&file), index });
             let bytes = self.take()?;
-            let (start, end, content) = (0, 0, content.clone());
-            let (sequence, first_line) = (self.next_sequence(), row);
-            let (group, extra) = (Some(group), None);
-            self.send_block(Block {
-                input,
-                sequence,
-                first_line,
-                bytes,
-                start,
-                end,
-                content,
-                group,
-                extra,
-            })?;
+            self.send(input, row, bytes, 0..0, holds, None)?;
             row += file.columns.group_rows(index);
         }
         Ok(())
@@ -210,7 +196,7 @@ impl<'p, 'a> Reader<'p, 'a> {
             }
             let end = buffer.len();
             self.count(end);
-            self.send(input, row, buffer, 0..end, content.clone(), None)?;
+            self.send(input, row, buffer, 0..end, content.clone().into(), None)?;
             row += rows;
         }
     }
@@ -240,7 +226,7 @@ impl<'p, 'a> Reader<'p, 'a> {
                 return Err(ImportError::Format { input: source.name, reason }.into());
             }
             if filled > 0 {
-                self.send(input, 1, buffer, 0..filled, content.clone(), None)?;
+                self.send(input, 1, buffer, 0..filled, content.clone().into(), None)?;
             } else {
                 self.give_back(buffer);
             }
@@ -268,7 +254,7 @@ impl<'p, 'a> Reader<'p, 'a> {
                 if pairs.len() - filled < 8 {
                     let next = self.take()?;
                     let full = std::mem::replace(&mut pairs, next);
-                    self.send(input, 1, full, 0..filled, Content::U32, None)?;
+                    self.send(input, 1, full, 0..filled, Content::U32.into(), None)?;
                     pairs.resize(self.pass.block_bytes, 0);
                     filled = 0;
                 }
@@ -280,13 +266,13 @@ impl<'p, 'a> Reader<'p, 'a> {
         let vertices = lists
             .finish()
             .map_err(|reason| ImportError::Format { input: source.name.clone(), reason })?;
-        self.send(input, 1, pairs, 0..filled, Content::U32, None)?;
+        self.send(input, 1, pairs, 0..filled, Content::U32.into(), None)?;
         let mut first = 0;
         while first < vertices {
             // In runs, which the workers share.
             let count = (vertices - first).min(1 << 16);
             let buffer = self.take()?;
-            self.send(input, 1, buffer, 0..0, Content::VertexRun { first, count }, None)?;
+            self.send(input, 1, buffer, 0..0, Content::VertexRun { first, count }.into(), None)?;
             first += count;
         }
         Ok(())
@@ -314,7 +300,7 @@ impl<'p, 'a> Reader<'p, 'a> {
                 if let Content::Metis { .. } = content {
                     rows += lines + unended - lists::count_comments(body);
                 }
-                self.send(input, line, buffer, start..end, content, extra)?;
+                self.send(input, line, buffer, start..end, content.into(), extra)?;
                 line += lines;
             } else {
                 self.give_back(buffer);
@@ -410,21 +396,12 @@ impl<'p, 'a> Reader<'p, 'a> {
         first_line: u64,
         bytes: Vec<u8>,
         range: std::ops::Range<usize>,
-        content: Content,
+        holds: Holds<'a>,
         extra: Option<Held<'a>>,
     ) -> Step<()> {
-        let sequence = self.next_sequence();
-        let (start, end, group) = (range.start, range.end, None);
-        let block = Block { input, sequence, first_line, bytes, start, end, content, group, extra };
-        self.send_block(block)
-    }
-
-    fn next_sequence(&mut self) -> u64 {
+        let (sequence, start, end) = (self.sequence, range.start, range.end);
         self.sequence += 1;
-        self.sequence - 1
-    }
-
-    fn send_block(&self, block: Block<'a>) -> Step<()> {
+        let block = Block { input, sequence, first_line, bytes, start, end, holds, extra };
         self.full.send(block).map_err(|_| Stop::Elsewhere)
     }
 }

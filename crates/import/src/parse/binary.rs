@@ -109,7 +109,7 @@ fn name<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
     name
 }
 
-fn at_row(fault: Fault, row: u64, name: &[u8]) -> Fault {
+pub(super) fn at_row(fault: Fault, row: u64, name: &[u8]) -> Fault {
     match fault {
         Fault::Token { expected } => {
             let found = crate::error::excerpt(name);

@@ -22,7 +22,7 @@ use crate::config::InputSpec;
 use crate::edges::{integer_ids, ordered_weights};
 use crate::error::{ImportError, Result};
 use crate::input::input_error;
-use crate::rows::{Chunk, IdColumn, WrongRow};
+use crate::rows::{EdgeColumns, IdColumn, WrongRow};
 use cenote_store::WeightType;
 
 const BATCH: usize = 4096;
@@ -205,7 +205,7 @@ impl<'a> Columns<'a> {
                 row_bytes += column.uncompressed_size().max(0) as usize / rows.max(1);
             }
         }
-        Ok(Group { file: self, columns, row_bytes, share, chunk: None })
+        Ok(Group { file: self, columns, row_bytes, share })
     }
 }
 
@@ -222,48 +222,24 @@ pub(crate) struct Group<'f, 'a> {
     columns: Vec<Column<'a>>,
     row_bytes: usize,
     share: usize,
-    chunk: Option<Chunk<ByteArray>>,
 }
 
 impl Group<'_, '_> {
-    /// Appends rows to the empty buffer until it holds about `limit` bytes: integers as pairs of
-    /// `u64`, strings as a length (`u32`) and their bytes; a weight follows as ordered bits.
-    /// Returns the number of rows, 0 at the end.
-    pub fn fill(&mut self, buffer: &mut Vec<u8>, limit: usize, first_row: u64) -> Result<u64> {
-        let mut rows = 0;
-        loop {
-            let mut chunk = match self.chunk.take() {
-                Some(chunk) => chunk,
-                None => self.next_chunk(limit, first_row + rows)?,
-            };
-            if chunk.len() == 0 {
-                return Ok(rows);
-            }
-            let before = chunk.at;
-            let first = first_row + rows - before as u64;
-            chunk.put(buffer, limit).map_err(|wrong| wrong_row(&self.file.name, first, wrong))?;
-            rows += (chunk.at - before) as u64;
-            if chunk.len() > 0 {
-                self.chunk = Some(chunk);
-                return Ok(rows);
-            }
-        }
-    }
-
-    fn next_chunk(&mut self, limit: usize, row: u64) -> Result<Chunk<ByteArray>> {
+    /// The edges of the next rows, of about `limit` bytes at most; the first is number `row`. None
+    /// at the end.
+    pub fn next(&mut self, limit: usize, row: u64) -> Result<EdgeColumns<ByteArray>> {
         let rows = (limit / self.row_bytes).clamp(1, BATCH);
         let [source, target] = [self.ids(0, rows, row)?, self.ids(1, rows, row)?];
         let weights = match self.file.weights {
             Some(kind) => Some(self.load(2, row, |column| column.weights(kind, rows))?),
             None => None,
         };
-        if source.len() != target.len()
-            || weights.as_ref().is_some_and(|weights| weights.len() != source.len())
-        {
+        let edges = EdgeColumns { source, target, weights };
+        if !edges.are_equal() {
             let e = ParquetError::General("columns differ in length".to_owned());
             return Err(broken(&self.file.name, &e));
         }
-        Ok(Chunk { source, target, weights, at: 0 })
+        Ok(edges)
     }
 
     fn ids(&mut self, which: usize, rows: usize, row: u64) -> Result<IdColumn<ByteArray>> {
@@ -332,13 +308,13 @@ impl Column<'_> {
         use ColumnReader::{ByteArrayColumnReader, Int32ColumnReader, Int64ColumnReader};
         let ids = match (&mut self.reader, self.kind) {
             (ByteArrayColumnReader(reader), _) => return Ok(IdColumn::Names(read(reader, rows)?)),
-            (Int32ColumnReader(reader), Kind::Signed) => integer_ids(read(reader, rows)?)?,
-            (Int64ColumnReader(reader), Kind::Signed) => integer_ids(read(reader, rows)?)?,
+            (Int32ColumnReader(reader), Kind::Signed) => signed_ids(&read(reader, rows)?)?,
+            (Int64ColumnReader(reader), Kind::Signed) => signed_ids(&read(reader, rows)?)?,
             (Int32ColumnReader(reader), _) => {
-                integer_ids(read(reader, rows)?.into_iter().map(i32::cast_unsigned))?
+                read(reader, rows)?.into_iter().map(|id| id.cast_unsigned().into()).collect()
             }
             (Int64ColumnReader(reader), _) => {
-                integer_ids(read(reader, rows)?.into_iter().map(i64::cast_unsigned))?
+                read(reader, rows)?.into_iter().map(i64::cast_unsigned).collect()
             }
             _ => unreachable!("`open` demands integers or strings"),
         };
@@ -364,6 +340,18 @@ impl Column<'_> {
         };
         Ok(ordered?)
     }
+}
+
+fn signed_ids<T>(ids: &[T]) -> std::result::Result<Vec<u64>, WrongRow>
+where
+    T: Copy + std::fmt::Display + Into<i64> + TryInto<u64>,
+{
+    // All signs at once, rather than a branch for each.
+    let signs = ids.iter().fold(0, |signs, &id| signs | id.into());
+    if signs < 0 {
+        return integer_ids(ids.iter().copied());
+    }
+    Ok(ids.iter().map(|&id| id.into().cast_unsigned()).collect())
 }
 
 fn read<T: DataType>(

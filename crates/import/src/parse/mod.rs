@@ -8,7 +8,8 @@
 //! - `binary`: `u32` and `u64` pairs, rows of edges, binary adjacency lists
 //! - `weighted`: edge lists with a weight on each line
 //! - `columns`, `pages`: columns of a Parquet file, page by page; `checked`, `delta`: checks pages
-//!   before they are decoded; `footer`, `thrift`: the metadata of the file
+//!   before they are decoded; `decoded`: passes on what they hold; `footer`, `thrift`: the metadata
+//!   of the file
 //! - `choice`: chooses the columns that hold the edges
 //!
 //! A block of text begins at the start of a line and ends at the end of one.
@@ -17,6 +18,7 @@ pub(crate) mod binary;
 mod checked;
 pub(crate) mod choice;
 pub(crate) mod columns;
+pub(crate) mod decoded;
 pub(crate) mod delimited;
 mod delta;
 pub(crate) mod edges;

@@ -167,11 +167,12 @@ impl<const WIDTH: usize> State for Counts<WIDTH> {
     }
 
     #[inline]
-    fn edge(&self, source: VertexId, target: VertexId) {
+    fn edge(&self, source: VertexId, target: VertexId) -> [VertexId; 2] {
         if source != target {
             self.slot(source, 0).fetch_add(1, Ordering::Relaxed);
             self.slot(target, 1).fetch_add(1, Ordering::Relaxed);
         }
+        [source, target]
     }
 
     /// One entry of each list of the vertex.

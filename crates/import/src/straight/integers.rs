@@ -46,7 +46,8 @@ struct Maps<'a, S> {
     budget: &'a Budget,
 }
 
-/// The finished table: ids with their numbers, in no order, and the state of the numbers.
+/// The finished table: ids with the numbers that they were given last, in no order, and the state
+/// of the numbers.
 pub(super) struct Numbered<'a, S> {
     pub table: Table,
     pub state: S,
@@ -118,8 +119,14 @@ impl<'a, S: State> MetIds<'a, S> {
         }
     }
 
-    /// Numbers the ids of at most [`BATCH`] pairs and passes each pair to `each`.
-    fn for_each(&self, pairs: &[[u64; 2]], each: impl Fn(&S, [VertexId; 2])) -> Result<()> {
+    /// Numbers the ids of at most [`BATCH`] pairs and passes each pair to `each`, which returns the
+    /// numbers that they have from now on.
+    fn for_each(
+        &self,
+        pairs: &[[u64; 2]],
+        each: impl Fn(&S, [VertexId; 2]) -> [VertexId; 2],
+    ) -> Result<()> {
+        static NONE: AtomicU32 = AtomicU32::new(0);
         let ids = pairs.as_flattened();
         let maps = self.maps_for(ids.len())?;
         let table = &maps.table;
@@ -128,13 +135,18 @@ impl<'a, S: State> MetIds<'a, S> {
             *home = table.home(self.hash(id));
             table.prefetch(*home);
         }
-        let mut numbers: [VertexId; 2 * BATCH] = [0; 2 * BATCH];
-        for ((number, &home), &id) in numbers.iter_mut().zip(&homes).zip(ids) {
-            *number = table.number(id, home, &self.next);
-            maps.state.prefetch(*number);
+        let mut places = [&NONE; 2 * BATCH];
+        for ((place, &home), &id) in places.iter_mut().zip(&homes).zip(ids) {
+            *place = table.number(id, home, &self.next);
+            maps.state.prefetch(place.load(Ordering::Relaxed));
         }
-        for pair in numbers[..ids.len()].as_chunks::<2>().0 {
-            each(&maps.state, *pair);
+        for &[source, target] in places[..ids.len()].as_chunks::<2>().0 {
+            let numbers = [source.load(Ordering::Relaxed), target.load(Ordering::Relaxed)];
+            let from_now_on = each(&maps.state, numbers);
+            if from_now_on != numbers {
+                source.store(from_now_on[0], Ordering::Relaxed);
+                target.store(from_now_on[1], Ordering::Relaxed);
+            }
         }
         self.pending.fetch_sub(ids.len(), Ordering::Release);
         Ok(())
@@ -197,15 +209,17 @@ impl<'a, 'b, S: State> IntegerVisitor<'a, 'b, S> {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let done = self.met.for_each(&self.pairs, |state, [source, target]| {
-            state.edge(source, target);
-        });
+        let done =
+            self.met.for_each(&self.pairs, |state, [source, target]| state.edge(source, target));
         self.pairs.clear();
         done?;
         if self.loops.is_empty() {
             return Ok(());
         }
-        let done = self.met.for_each(&self.loops, |state, [vertex, _]| state.self_loop(vertex));
+        let done = self.met.for_each(&self.loops, |state, ends| {
+            state.self_loop(ends[0]);
+            ends
+        });
         self.loops.clear();
         done
     }

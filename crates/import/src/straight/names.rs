@@ -82,7 +82,8 @@ impl<'a, 'b, S: State> NameVisitor<'a, 'b, S> {
 
     fn flush(&mut self) -> Result<()> {
         let done = self.named.for_each(&self.pairs, |state, [source, target]| {
-            state.edge(source, target);
+            // The dictionary keeps its numbers.
+            let _ = state.edge(source, target);
         });
         self.pairs.clear();
         done?;

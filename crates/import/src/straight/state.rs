@@ -16,8 +16,9 @@ pub(super) trait State: Debug + Default + Send + Sync {
 
     fn prefetch(&self, vertex: VertexId);
 
-    /// An edge between two vertices; two equal ones are a vertex alone.
-    fn edge(&self, source: VertexId, target: VertexId);
+    /// An edge between two vertices; two equal ones are a vertex alone. Returns the numbers under
+    /// which both are looked up from now on, if the caller can change them.
+    fn edge(&self, source: VertexId, target: VertexId) -> [VertexId; 2];
 
     /// An edge from a vertex to itself.
     fn self_loop(&self, vertex: VertexId);

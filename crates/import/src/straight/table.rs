@@ -74,10 +74,10 @@ impl Table {
         if bucket + 1 == self.buckets() { 0 } else { bucket + 1 }
     }
 
-    /// The number of an id that belongs into bucket `home`; `next` gives the number of a new one.
-    /// The caller sees to it that the table has room.
+    /// The place of the number of an id that belongs into bucket `home`; `next` gives the number of
+    /// a new one. The caller sees to it that the table has room.
     #[inline]
-    pub fn number(&self, id: u64, home: usize, next: &AtomicU32) -> VertexId {
+    pub fn number(&self, id: u64, home: usize, next: &AtomicU32) -> &AtomicU32 {
         let mut at = home;
         loop {
             let bucket = &self.0[at];
@@ -130,19 +130,19 @@ impl Bucket {
     /// Finds an id among the first `count`. Compares all five without a branch for each: no
     /// processor can predict which one it is. Saves an eighth of the time of components.
     #[inline]
-    fn find(&self, id: u64, count: u32) -> Option<VertexId> {
+    fn find(&self, id: u64, count: u32) -> Option<&AtomicU32> {
         let mut equal = 0;
         for (at, other) in self.ids.iter().enumerate() {
             equal |= u32::from(other.load(Ordering::Relaxed) == id) << at;
         }
         equal &= (1 << count) - 1;
         let at = equal.trailing_zeros() as usize;
-        (equal != 0).then(|| self.numbers[at].load(Ordering::Relaxed))
+        (equal != 0).then(|| &self.numbers[at])
     }
 
     /// Adds an id, unless another thread has; `None` if the bucket is full by now.
     #[cold]
-    fn insert(&self, id: u64, next: &AtomicU32) -> Option<VertexId> {
+    fn insert(&self, id: u64, next: &AtomicU32) -> Option<&AtomicU32> {
         let count = loop {
             let count = self.state.load(Ordering::Relaxed) & COUNT;
             let (order, failed) = (Ordering::Acquire, Ordering::Relaxed);
@@ -157,7 +157,7 @@ impl Bucket {
             let new = next.fetch_add(1, Ordering::Relaxed);
             self.ids[count].store(id, Ordering::Relaxed);
             self.numbers[count].store(new, Ordering::Relaxed);
-            (number, ids) = (Some(new), count + 1);
+            (number, ids) = (Some(&self.numbers[count]), count + 1);
         }
         self.state.store(ids as u32, Ordering::Release);
         number
@@ -182,7 +182,8 @@ mod tests {
                 let smaller = std::mem::replace(&mut table, Table::new(buckets).unwrap());
                 smaller.drain(|id, number| table.push(id, number, hash(id)));
             }
-            let number = |id: u64| table.number(id, table.home(hash(id)), &next);
+            let place = |id: u64| table.number(id, table.home(hash(id)), &next);
+            let number = |id: u64| place(id).load(Ordering::Relaxed);
             let found: Vec<Vec<_>> = std::thread::scope(|scope| {
                 let all = || ids.clone().map(|id| (id, number(id))).collect();
                 let threads: Vec<_> = (0..3).map(|_| scope.spawn(all)).collect();
