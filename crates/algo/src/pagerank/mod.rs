@@ -258,11 +258,10 @@ enum Plan {
     InBands(Box<bands::BandPlan>),
 }
 
-/// In memory if it fits; else in bands, but by weight refused.
+/// In memory if it fits; else in bands.
 fn plan(graph: &Graph, config: &EngineConfig, pagerank: &PageRankConfig) -> Result<Plan> {
     match Engine::plan(graph, config, &needs(graph, config, pagerank)?) {
         Ok(plan) => Ok(Plan::InMemory(Box::new(plan))),
-        Err(refused) if pagerank.weighted => Err(refused.into()),
         Err(refused) => {
             let plan = bands::choose(graph, config, pagerank, refused)?;
             Ok(Plan::InBands(Box::new(plan)))
@@ -280,7 +279,7 @@ pub fn estimate(
     let config = &with_weights(config.clone(), pagerank);
     let plan = match plan(graph, config, pagerank)? {
         Plan::InMemory(plan) => *plan,
-        Plan::InBands(plan) => return Ok(plan.estimate(graph)),
+        Plan::InBands(plan) => return Ok(plan.estimate(graph, pagerank)),
     };
     let direction = if pulls(graph) { pull_direction(graph) } else { Direction::Out };
     let pass = pages_of(graph, direction, pagerank);

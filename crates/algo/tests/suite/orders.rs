@@ -94,7 +94,7 @@ pub fn stored(
     let rank_of = inverse(&vertex_of);
     let model = Preset::by_name("optane-p4800x").unwrap().model();
     let device = || Arc::new(SimDevice::new(SimConfig::new(model.clone())));
-    let in_edges = plain.in_edges && weights.is_none();
+    let in_edges = plain.in_edges;
     let loops = (0..).zip(&plain.lists).filter(|(v, list)| list.contains(v)).count() as u64;
     let entries: u64 = plain.lists.iter().map(|list| list.len() as u64).sum();
     let spec = GraphSpec {

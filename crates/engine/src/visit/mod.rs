@@ -167,8 +167,8 @@ impl Engine {
         self.weighted(label.into(), direction, active, kernel, Keeps::First)
     }
 
-    /// As [`Engine::visit_weighted`] of all lists, for lists that the run visits only once: with
-    /// `auto` their pages do not stay in memory, so that those of later visits find room there.
+    /// As [`Engine::visit_weighted`], for lists that the run visits only once: with `auto` their
+    /// pages do not stay in memory, so that those of later visits find room there.
     ///
     /// # Errors
     /// As [`Engine::visit_weighted`].
@@ -176,9 +176,10 @@ impl Engine {
         &self,
         label: impl Into<String>,
         direction: Direction,
+        active: ActiveSet<'_>,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
-        self.weighted(label.into(), direction, ActiveSet::All, kernel, Keeps::Nothing)
+        self.weighted(label.into(), direction, active, kernel, Keeps::Nothing)
     }
 
     fn weighted<K: Kernel>(

@@ -98,7 +98,7 @@ impl State for Forest {
     }
 
     /// An ancestor stands for a vertex: most are soon looked up as the root of the largest set,
-    /// which the processor's caches hold, rather than at places of their own. Saves an eighth of
+    /// which the processor's caches hold, rather than at places of their own. Saves a tenth of
     /// the time of components.
     #[inline(always)]
     fn edge(&self, source: VertexId, target: VertexId) -> [VertexId; 2] {

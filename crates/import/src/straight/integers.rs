@@ -4,7 +4,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
-use cenote_device::mix;
 use cenote_store::VertexId;
 
 use super::state::State;
@@ -33,7 +32,7 @@ pub(super) struct MetIds<'a, S> {
     next: AtomicU32,
     /// Most ids that batches at work may add.
     pending: AtomicUsize,
-    seed: u64,
+    seeds: [u64; 2],
 }
 
 #[derive(Debug)]
@@ -72,10 +71,11 @@ impl<'a, S: State> MetIds<'a, S> {
             memory: budget.hold(bytes_of::<S>(BUCKETS_MIN), WHAT)?,
             budget,
         };
-        // A random seed: no input can be made in advance whose ids all have the same hash.
-        let seed = RandomState::new().hash_one(0);
+        // Random seeds: no input can be made in advance whose ids all have the same hash.
+        let random = RandomState::new();
+        let seeds = [random.hash_one(0), random.hash_one(1) | 1];
         let (next, pending) = (AtomicU32::new(0), AtomicUsize::new(0));
-        Ok(Self { maps: RwLock::new(maps), next, pending, seed })
+        Ok(Self { maps: RwLock::new(maps), next, pending, seeds })
     }
 
     /// Ids met so far.
@@ -90,8 +90,11 @@ impl<'a, S: State> MetIds<'a, S> {
         Numbered { table, state, count, memory }
     }
 
+    /// Both halves of a product (as in wyhash and foldhash). Saves a twentieth of the time of
+    /// components beside a hash of two products.
     fn hash(&self, id: u64) -> u64 {
-        mix(id ^ self.seed)
+        let product = u128::from(id ^ self.seeds[0]) * u128::from(self.seeds[1]);
+        (product >> 64) as u64 ^ product as u64
     }
 
     /// Whether so many more ids fit, beside those of batches at work.

@@ -1,10 +1,14 @@
 //! The entries of bands in blocks, and the kernels that sum and write them.
 //!
 //! A block holds runs: the vertex as the zigzag difference from that of the run before, and the
-//! number of entries, both LEB128 numbers; then the entries' places in the band, 2 to 4 bytes each.
+//! number of entries, both LEB128 numbers; then the entries' places in the band, 2 to 4 bytes each;
+//! by weight, then their weights: `f32` in 4 bytes, others as `f64`.
+
+use std::ops::Range;
 
 use cenote_engine::{
-    BlockRef, BlockWriter, Blocks, EngineError, Kernel, List, Page, Purpose, VertexId,
+    BlockRef, BlockWriter, Blocks, EngineError, Kernel, List, Page, Purpose, VertexId, WeightType,
+    Weights,
 };
 
 use super::plan::Layout;
@@ -31,29 +35,42 @@ impl Kernel for FromLists<'_> {
     }
 
     fn list(&self, runs: &mut Runs, list: &List<'_>) {
-        self.collect(runs, list);
+        self.collect(runs, list, None);
         self.add(runs);
     }
 
     fn page(&self, runs: &mut Runs, page: &Page<'_>, _: &Purpose<'_>) {
-        page.lists().for_each(|list| self.collect(runs, &list));
+        page.lists().for_each(|list| self.collect(runs, &list, None));
+        self.add(runs);
+    }
+
+    fn weighted_list(&self, runs: &mut Runs, list: &List<'_>, weights: Weights<'_>) {
+        self.collect(runs, list, Some(weights));
+    }
+
+    fn end(&self, runs: &mut Runs) {
         self.add(runs);
     }
 }
 
 impl FromLists<'_> {
     #[inline(always)]
-    fn collect(&self, runs: &mut Runs, list: &List<'_>) {
+    fn collect(&self, runs: &mut Runs, list: &List<'_>, weights: Option<Weights<'_>>) {
         let (from, to) = self.window;
         if !(from..to).contains(&list.vertex) {
             return;
         }
         let (first, end) = self.band;
-        let rest = &list.targets[list.targets.partition_point(|&t| t < first)..];
+        let mut at = list.targets.partition_point(|&t| t < first);
+        let rest = &list.targets[at..];
         let entries = &rest[..rest.partition_point(|&t| t < end)];
         for entries in entries.chunks(ENTRIES_TOGETHER) {
             runs.runs.push((list.vertex - from, entries.len() as u32));
             runs.entries.extend(entries.iter().map(|&t| t - first));
+            if let Some(weights) = weights {
+                put_numbers(weights, at..at + entries.len(), &mut runs.weights);
+            }
+            at += entries.len();
             if runs.entries.len() >= ENTRIES_TOGETHER {
                 self.add(runs);
             }
@@ -63,6 +80,16 @@ impl FromLists<'_> {
     fn add(&self, runs: &mut Runs) {
         (self.add)(runs);
         runs.clear();
+    }
+}
+
+/// Appends weights as numbers.
+fn put_numbers(weights: Weights<'_>, range: Range<usize>, into: &mut Vec<f64>) {
+    match weights.slice(range) {
+        Weights::F32(weights) => into.extend(weights.iter().map(|&weight| f64::from(weight))),
+        Weights::F64(weights) => into.extend(weights),
+        Weights::U32(weights) => into.extend(weights.iter().map(|&weight| f64::from(weight))),
+        Weights::I64(weights) => into.extend(weights.iter().map(|&weight| weight as f64)),
     }
 }
 
@@ -93,24 +120,11 @@ impl<'a> Kernel for Scatter<'a> {
     }
 
     fn list(&self, written: &mut Written<'a>, list: &List<'_>) {
-        let (from, to) = self.window;
-        if !(from..to).contains(&list.vertex) || written.result.is_err() {
-            return;
-        }
-        let mut rest = list.targets;
-        while let Some(&first) = rest.first() {
-            let band = first as usize / self.layout.band;
-            let base = (band * self.layout.band) as VertexId;
-            let end = base as u64 + self.layout.band as u64;
-            let (own, after) = rest.split_at(rest.partition_point(|&t| u64::from(t) < end));
-            rest = after;
-            if self.in_blocks[band]
-                && let Err(error) = self.append(written, band, list.vertex - from, (own, base))
-            {
-                written.result = Err(error);
-                return;
-            }
-        }
+        self.scatter(written, list, None);
+    }
+
+    fn weighted_list(&self, written: &mut Written<'a>, list: &List<'_>, weights: Weights<'_>) {
+        self.scatter(written, list, Some(weights));
     }
 
     fn end(&self, written: &mut Written<'a>) {
@@ -125,15 +139,40 @@ impl<'a> Kernel for Scatter<'a> {
 }
 
 impl Scatter<'_> {
+    fn scatter(&self, written: &mut Written<'_>, list: &List<'_>, weights: Option<Weights<'_>>) {
+        let (from, to) = self.window;
+        if !(from..to).contains(&list.vertex) || written.result.is_err() {
+            return;
+        }
+        let (mut rest, mut at) = (list.targets, 0);
+        while let Some(&first) = rest.first() {
+            let band = first as usize / self.layout.band;
+            let base = (band * self.layout.band) as VertexId;
+            let end = base as u64 + self.layout.band as u64;
+            let (own, after) = rest.split_at(rest.partition_point(|&t| u64::from(t) < end));
+            rest = after;
+            let own_weights = weights.map(|weights| weights.slice(at..at + own.len()));
+            at += own.len();
+            if self.in_blocks[band]
+                && let Err(error) =
+                    self.append(written, band, list.vertex - from, (own, base, own_weights))
+            {
+                written.result = Err(error);
+                return;
+            }
+        }
+    }
+
     /// Appends a run, in several blocks if one has no room for it.
     fn append(
         &self,
         written: &mut Written<'_>,
         band: usize,
         v: VertexId,
-        (mut entries, base): (&[VertexId], VertexId),
+        (mut entries, base, weights): (&[VertexId], VertexId, Option<Weights<'_>>),
     ) -> Result<(), EngineError> {
-        let width = self.layout.entry_bytes();
+        let Width { entry, weight } = self.layout.width;
+        let (width, mut done) = (entry + weight, 0);
         while !entries.is_empty() {
             let (is_new, room) = written.writer.room(band, 2 * NUMBER_BYTES_MAX + width)?;
             let last = if is_new { 0 } else { written.last[band] };
@@ -141,28 +180,84 @@ impl Scatter<'_> {
             let fitting = (room.len() - at - NUMBER_BYTES_MAX) / width;
             let (now, after) = entries.split_at(entries.len().min(fitting));
             at += put_number(&mut room[at..], now.len() as u32);
-            for (place, &entry) in room[at..].chunks_exact_mut(width).zip(now) {
-                place.copy_from_slice(&(entry - base).to_le_bytes()[..width]);
+            let (places, rest) = room[at..].split_at_mut(now.len() * entry);
+            for (place, &target) in places.chunks_exact_mut(entry).zip(now) {
+                place.copy_from_slice(&(target - base).to_le_bytes()[..entry]);
+            }
+            if let Some(weights) = weights {
+                put_weights(weights.slice(done..done + now.len()), rest);
             }
             written.writer.fill(band, at + now.len() * width);
             written.last[band] = v;
-            entries = after;
+            (entries, done) = (after, done + now.len());
         }
         Ok(())
     }
 }
 
+/// Writes weights to the start of a block's room.
+fn put_weights(weights: Weights<'_>, into: &mut [u8]) {
+    match weights {
+        Weights::F32(_) | Weights::F64(_) => {
+            let bytes = weights.as_bytes();
+            into[..bytes.len()].copy_from_slice(bytes);
+        }
+        Weights::U32(weights) => put_f64(weights.iter().map(|&weight| f64::from(weight)), into),
+        Weights::I64(weights) => put_f64(weights.iter().map(|&weight| weight as f64), into),
+    }
+}
+
+fn put_f64(numbers: impl Iterator<Item = f64>, into: &mut [u8]) {
+    for (place, number) in into.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
+        *place = number.to_le_bytes();
+    }
+}
+
+/// Bytes of what a block has of an entry.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Width {
+    /// Of its place in the band.
+    pub entry: usize,
+    /// Of its weight: 4 for `f32`, 8 for others, 0 without weights.
+    pub weight: usize,
+}
+
+impl Width {
+    /// Those of the entries of a band of so many vertices, with weights of this kind.
+    pub fn of(band: usize, weights: Option<WeightType>) -> Self {
+        let bits = usize::BITS - (band - 1).leading_zeros();
+        let weight = match weights {
+            None => 0,
+            Some(WeightType::F32) => 4,
+            Some(_) => 8,
+        };
+        Self { entry: (bits as usize).div_ceil(8).clamp(2, 4), weight }
+    }
+}
+
 /// Decodes a block.
-pub(super) fn decode(mut block: &[u8], width: usize, into: &mut Runs) {
+pub(super) fn decode(mut block: &[u8], width: Width, into: &mut Runs) {
     into.clear();
     let mut v = 0u32;
     while !block.is_empty() {
         v = v.wrapping_add(unzigzag(take_number(&mut block)) as u32);
         let count = take_number(&mut block);
         into.runs.push((v, count));
-        let (entries, rest) = block.split_at(count as usize * width);
+        let (entries, rest) = block.split_at(count as usize * width.entry);
+        let (weights, rest) = rest.split_at(count as usize * width.weight);
         block = rest;
-        match width {
+        match width.weight {
+            0 => {}
+            4 => {
+                let weights = weights.as_chunks::<4>().0.iter();
+                into.weights.extend(weights.map(|&bytes| f64::from(f32::from_le_bytes(bytes))));
+            }
+            _ => {
+                let weights = weights.as_chunks::<8>().0.iter();
+                into.weights.extend(weights.map(|&bytes| f64::from_le_bytes(bytes)));
+            }
+        }
+        match width.entry {
             2 => into.entries.extend(
                 entries.chunks_exact(2).map(|e| u32::from(u16::from_le_bytes([e[0], e[1]]))),
             ),

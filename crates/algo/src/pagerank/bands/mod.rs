@@ -14,10 +14,15 @@
 //! from *blocks*: one pass writes them sorted by band and window, as GridGraph's grid is (Zhu, Han
 //! and Chen, USENIX ATC 2015). [`plan`] compares the bytes of both with the drive's rates.
 //!
+//! By weight, a pass adds up the weights of each out-list first (its total), and blocks have the
+//! weights of their entries.
+//!
 //! - [`plan`]: sizes, and what is cheapest; [`sample`]: how lists spread over bands
 //! - [`grid`]: blocks of entries; [`sums`]: the sums of a window
+//! - [`divisors`]: out-degrees or totals; [`totals`]: adds these up
 //! - [`state`]: what both ways share; [`pull`], [`push`]: the iterations
 
+mod divisors;
 mod grid;
 mod plan;
 mod pull;
@@ -26,6 +31,7 @@ mod run;
 mod sample;
 mod state;
 mod sums;
+mod totals;
 
 pub(super) use plan::{BandPlan, choose};
 pub(super) use run::run;

@@ -2,13 +2,16 @@
 
 use cenote_engine::{
     BlockRef, Blocks, Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs,
-    STATE_ALIGN_BYTES, Schedule,
+    STATE_ALIGN_BYTES, Schedule, WeightColumn, weighted_bytes_for,
 };
 
 use super::super::restart::Restart;
-use super::super::{PageRankConfig, pulls};
+use super::super::weighted::{rank, share};
+use super::super::{PageRankConfig, pages_of, pulls};
+use super::divisors::Divisors;
+use super::grid::Width;
 use super::sample::Spread;
-use super::sums;
+use super::{sums, totals};
 use crate::bands::{VERTICES_ALIGN, band_of_each, block_bytes, buffer_bytes, fewest_bands};
 use crate::estimate::{Estimate, Reads, kept, may_be_in_bands};
 use crate::ranks;
@@ -17,12 +20,14 @@ use crate::report::{Bands, Result, pages};
 /// Bytes of a share.
 const SHARE_BYTES: u64 = 8;
 
-/// Bytes of a degree.
-const DEGREE_BYTES: u64 = 4;
-
 /// Bytes in memory for a vertex of the window: its sum, the stored sums of the windows before and
-/// after it, its share and that of the window before, and degree.
-const WINDOW_VERTEX_BYTES: usize = 16 + 2 * 16 + 2 * 8 + 4;
+/// after it, its share and that of the window before, and divisor.
+const fn window_vertex_bytes(weighted: bool) -> usize {
+    let bytes = 16 + 2 * 16 + 2 * 8 + Divisors::bytes(weighted);
+    // Before them its total is added up.
+    assert!(totals::TOTAL_BYTES + 8 + Divisors::bytes(true) <= bytes || !weighted);
+    bytes
+}
 
 /// Bytes of a run's vertex and length in a block, about.
 const RUN_BYTES: f64 = 2.2;
@@ -38,6 +43,8 @@ pub(crate) struct Layout {
     pub window: usize,
     /// Buffers for large transfers.
     pub buffer_bytes: u64,
+    /// Bytes of an entry in a block.
+    pub width: Width,
     pub block_bytes: usize,
     /// All of it.
     pub state_bytes: u64,
@@ -54,28 +61,33 @@ impl Layout {
     ) -> Self {
         let (vertices, threads) = (graph.vertices(), config.threads);
         let (band, bands) = band_of_each(vertices, bands);
-        let window_least = (VERTICES_ALIGN * WINDOW_VERTEX_BYTES) as u64;
+        let window_vertex_bytes = window_vertex_bytes(config.weighted);
+        let window_least = (VERTICES_ALIGN * window_vertex_bytes) as u64;
         let of_window = usize::try_from((memory_bytes / 6).clamp(window_least, 16 << 20));
-        let window = of_window.expect("clamped") / WINDOW_VERTEX_BYTES;
+        let window = of_window.expect("clamped") / window_vertex_bytes;
         let window = (window / VERTICES_ALIGN * VERTICES_ALIGN).max(VERTICES_ALIGN);
         let window = window.min(vertices.next_multiple_of(VERTICES_ALIGN));
         let buffer_bytes = buffer_bytes(memory_bytes);
         let block_bytes = block_bytes(memory_bytes, threads, bands + 8);
         let adjacency = graph.adjacency(direction);
         let entries = adjacency.map_or(0, |lists| lists.stored_edges());
+        let column = graph.weights(direction).filter(|_| config.weighted);
+        let width = Width::of(band, column.map(WeightColumn::kind));
         // What a worker decodes: of a block at most three times its bytes.
-        let decoded = (3 * block_bytes as u64).max(sums::RUNS_BYTES_MAX) * threads as u64;
+        let runs_bytes = sums::runs_bytes_max(config.weighted);
+        let decoded = (3 * block_bytes as u64).max(runs_bytes) * threads as u64;
         let blocks = Blocks::memory_bytes(threads, bands, block_bytes);
         let windows = vertices.div_ceil(window) as u64;
-        let refs = 2 * BlockRef::bytes_for(5 * entries, block_bytes)
+        let entry_bytes = 5 + width.weight as u64;
+        let refs = 2 * BlockRef::bytes_for(entry_bytes * entries, block_bytes)
             + (24 + 32 * threads as u64) * windows * bands as u64;
         let state_bytes = SHARE_BYTES * band.min(vertices) as u64
-            + (WINDOW_VERTEX_BYTES * window) as u64
+            + (window_vertex_bytes * window) as u64
             + buffer_bytes
             + blocks
             + decoded
             + refs;
-        Self { vertices, bands, band, window, buffer_bytes, block_bytes, state_bytes }
+        Self { vertices, bands, band, window, buffer_bytes, width, block_bytes, state_bytes }
     }
 
     /// The fewest bands that fit the budget beside `more_bytes`.
@@ -94,14 +106,13 @@ impl Layout {
     }
 
     /// Pages of a pass over the lists, window by window: those at the ends of two are read twice.
-    fn pass_pages(&self, graph: &Graph, direction: Direction) -> f64 {
-        (pages(graph, direction) as usize + self.windows() - 1) as f64
-    }
-
-    /// Bytes of an entry in a block: its place in the band.
-    pub fn entry_bytes(&self) -> usize {
-        let bits = usize::BITS - (self.band - 1).leading_zeros();
-        (bits as usize).div_ceil(8).clamp(2, 4)
+    /// By weight also pages of weights: at the ends of windows and of requests twice, too.
+    fn pass_pages(&self, graph: &Graph, direction: Direction, weights: Option<&Schedule>) -> f64 {
+        let (lists, twice) = (pages(graph, direction), self.windows() as u64 - 1);
+        let Some(schedule) = weights else { return (lists + twice) as f64 };
+        let column = graph.weights(direction).map_or(0, WeightColumn::pages);
+        let requests = schedule.requests_for_bytes(lists * graph.page_bytes() as u64);
+        (lists + twice + column + twice + requests) as f64
     }
 }
 
@@ -122,12 +133,16 @@ pub(crate) struct BandPlan {
     pub direction: Direction,
     /// Whether vertices add up the shares of their in-neighbours, not give theirs away.
     pub pulls: bool,
+    pub weighted: bool,
     /// Whether the entries of each band come from blocks.
     pub in_blocks: Vec<bool>,
     pub needs: Needs,
     /// For statistics.
     pub report: Bands,
     traffic: Traffic,
+    /// Pages of a pass, and those of the out-lists that are read once before.
+    pass: f64,
+    before: f64,
     schedule: Schedule,
     memory: MemoryPlan,
     write_rate: f64,
@@ -146,22 +161,32 @@ pub(crate) fn choose(
     }
     let pulls = pulls(graph);
     let direction = if graph.is_directed() && pulls { Direction::In } else { Direction::Out };
-    let more = Restart::bytes_for(graph, pagerank);
+    let visits = if pagerank.weighted { weighted_bytes(graph, config, direction)? } else { 0 };
+    let more = Restart::bytes_for(graph, pagerank) + visits;
     let layout = Layout::choose(graph, config, direction, more);
     let what = "pagerank in bands of vertices";
     let needs = Needs { what, state_bytes: layout.state_bytes + more, scratch_bytes: 0 };
     let (schedule, memory) = Engine::plan(graph, config, &needs)?;
     let spread = Spread::of(graph, (direction, pulls), layout.band, layout.bands)?;
     let iterations = f64::from(pagerank.iterations);
-    let cached = kept(graph, &memory, pages(graph, direction));
-    let pass = layout.pass_pages(graph, direction) * graph.page_bytes() as f64;
+    let cached = kept(graph, &memory, pages_of(graph, direction, pagerank));
+    let weights = pagerank.weighted.then_some(&schedule);
+    let pass = layout.pass_pages(graph, direction, weights);
+    // By weight, totals come from the out-lists.
+    let before = match direction {
+        Direction::In if pagerank.weighted => layout.pass_pages(graph, Direction::Out, weights),
+        _ => 0.0,
+    };
     let rates = (schedule.bytes_per_second(), config.write_bytes_per_second(256 << 10));
     let seconds = |traffic: &Traffic| {
-        let read = pass * passes_read(traffic.passes, cached) + traffic.state_read;
+        let pages = before + pass * passes_read(traffic.passes, cached);
+        let read = pages * graph.page_bytes() as f64 + traffic.state_read;
         read / rates.0 + traffic.written / rates.1
     };
     let plan = |in_blocks: Vec<bool>| {
-        let traffic = traffic((graph, pulls), config, &layout, &spread, &in_blocks, iterations);
+        let mut traffic = traffic((graph, pulls), config, &layout, &spread, &in_blocks, iterations);
+        let sums_weights = pagerank.weighted && direction == Direction::Out;
+        traffic.passes += f64::from(u8::from(sums_weights));
         (seconds(&traffic), traffic, in_blocks)
     };
     let plans = candidates(&spread).map(plan);
@@ -169,20 +194,29 @@ pub(crate) fn choose(
     let (best, traffic, in_blocks) =
         plans.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are three");
     let because = reason(&layout, &in_blocks, (best, reread));
-    let report = report((graph, pulls), &layout, &in_blocks, &traffic, because);
+    let report = report((graph, pulls), config, &layout, &in_blocks, (&traffic, because));
     let write_rate = rates.1;
     Ok(BandPlan {
         layout,
         direction,
         pulls,
+        weighted: pagerank.weighted,
         in_blocks,
         needs,
         report,
         traffic,
+        pass,
+        before,
         schedule,
         memory,
         write_rate,
     })
+}
+
+/// Bytes of visits with weights: of the lists of the iterations, and of out-lists.
+fn weighted_bytes(graph: &Graph, config: &EngineConfig, direction: Direction) -> Result<u64> {
+    let out = weighted_bytes_for(graph, config, Direction::Out)?;
+    Ok(out.max(weighted_bytes_for(graph, config, direction)?))
 }
 
 /// Passes over lists of which a part stays in memory after the first.
@@ -210,7 +244,7 @@ fn traffic(
     let windows = layout.windows() as f64;
     // The last block of every writer is not full.
     let padding = windows * config.threads as f64 * STATE_ALIGN_BYTES as f64 / 2.0;
-    let width = layout.entry_bytes() as f64;
+    let width = (layout.width.entry + layout.width.weight) as f64;
     let of_band = |b: usize| {
         let bytes = spread.entries[b] * width + spread.runs[b] * RUN_BYTES;
         bytes + padding.min(bytes)
@@ -221,19 +255,19 @@ fn traffic(
         .map(|b| windows * sums::window_bytes(layout.window, spread.begun[b] / windows))
         .sum();
     let share = SHARE_BYTES as f64 * n;
-    let degree = DEGREE_BYTES as f64 * n;
+    let divisor = Divisors::bytes(config.weighted) as f64 * n;
     let ranks = if ranks::is_natural(graph) { 0.0 } else { 4.0 * n };
     let bands = layout.bands as f64;
     let (read, written) = match pulls {
         // Shares of all bands, and of the windows before they are replaced.
-        true => (2.0 * share + degree + sums, share + sums),
+        true => (2.0 * share + divisor + sums, share + sums),
         // Ranks of all windows for each band, and those of the band before they are replaced.
-        false => ((bands + 1.0) * (share + degree), share),
+        false => ((bands + 1.0) * (share + divisor), share),
     };
     Traffic {
         passes: iterations * from_lists + f64::from(u8::from(blocks > 0.0)),
-        state_read: iterations * (read + blocks) + share + degree,
-        written: share + degree + iterations * written + blocks + share + ranks,
+        state_read: iterations * (read + blocks) + share + divisor,
+        written: share + divisor + iterations * written + blocks + share + ranks,
         blocks,
     }
 }
@@ -253,12 +287,13 @@ fn reason(layout: &Layout, in_blocks: &[bool], (best, reread): (f64, f64)) -> St
 
 fn report(
     (graph, pulls): (&Graph, bool),
+    config: &EngineConfig,
     layout: &Layout,
     in_blocks: &[bool],
-    traffic: &Traffic,
-    because: String,
+    (traffic, because): (&Traffic, String),
 ) -> Bands {
-    let mut file = (SHARE_BYTES + DEGREE_BYTES) * layout.vertices as u64 + traffic.blocks as u64;
+    let vertex_bytes = SHARE_BYTES + Divisors::bytes(config.weighted) as u64;
+    let mut file = vertex_bytes * layout.vertices as u64 + traffic.blocks as u64;
     if !pulls {
         file += SHARE_BYTES * layout.vertices as u64;
     } else if layout.bands > 1 {
@@ -281,12 +316,27 @@ fn report(
 }
 
 impl BandPlan {
+    /// The number that is kept of a vertex: its share, unless ranks are given away in equal parts.
+    #[inline(always)]
+    pub fn number_of(&self, vertex_rank: f64, divisor: f64) -> f64 {
+        if self.keeps_shares() { share(vertex_rank, divisor) } else { vertex_rank }
+    }
+
+    /// The rank of a vertex with this number.
+    #[inline(always)]
+    pub fn rank_of(&self, number: f64, divisor: f64) -> f64 {
+        if self.keeps_shares() { rank(number, divisor) } else { number }
+    }
+
+    fn keeps_shares(&self) -> bool {
+        self.pulls || self.weighted
+    }
+
     /// The estimate of the run.
-    pub fn estimate(self, graph: &Graph) -> Estimate {
-        let cached = kept(graph, &self.memory, pages(graph, self.direction));
-        let pass = self.layout.pass_pages(graph, self.direction);
-        let read = pass * passes_read(self.traffic.passes, cached);
-        let visited = pass * self.traffic.passes;
+    pub fn estimate(self, graph: &Graph, pagerank: &PageRankConfig) -> Estimate {
+        let cached = kept(graph, &self.memory, pages_of(graph, self.direction, pagerank));
+        let read = self.before + self.pass * passes_read(self.traffic.passes, cached);
+        let visited = self.before + self.pass * self.traffic.passes;
         let reads = Reads::about(read).visiting(visited);
         let because = self.report.because.clone();
         let schedule = self.schedule.clone();

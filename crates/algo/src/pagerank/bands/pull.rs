@@ -6,7 +6,7 @@ use cenote_engine::{HugeVec, VertexId};
 
 use super::super::Step;
 use super::super::fixed::{from_fixed, to_fixed};
-use super::super::pull::{Masses, rank, share};
+use super::super::pull::Masses;
 use super::super::restart::Restart;
 use super::state::{State, label};
 use super::sums::{Sums, slot_bytes};
@@ -34,11 +34,11 @@ pub(super) struct Pull<'a> {
 
 impl<'a> Pull<'a> {
     pub fn new(
-        state: impl FnOnce(&Restart, fn(f64, u64) -> f64) -> Result<(State<'a>, f64)>,
+        state: impl FnOnce(&Restart) -> Result<(State<'a>, f64)>,
         damping: f64,
         restart: Restart,
     ) -> Result<Self> {
-        let (state, dangling) = state(&restart, share)?;
+        let (state, dangling) = state(&restart)?;
         let layout = &state.plan.layout;
         let windows = layout.windows();
         let sums_bytes = if layout.bands > 1 { slot_bytes(layout.window) } else { 0 };
@@ -129,17 +129,17 @@ impl<'a> Pull<'a> {
     fn finish_window(&mut self, w: usize) -> Masses {
         let (from, _) = self.state.window(w);
         let (base, damping, sums) = (self.restart.base(self.dangling), self.damping, &self.sums);
-        let State { window_numbers, window_degrees, .. } = &mut self.state;
+        let State { window_numbers, window_divisors, plan, .. } = &mut self.state;
         let all = Mutex::new(Masses::default());
         parallel::for_each_chunk_mut(window_numbers, parallel::BLOCK, |first, shares| {
             let mut masses = Masses::default();
             for (v, cell) in (first..).zip(shares) {
-                let degree = u64::from(window_degrees[v]);
-                let before = rank(*cell, degree);
+                let divisor = window_divisors.of(v);
+                let before = plan.rank_of(*cell, divisor);
                 let after = base.of(from + v as VertexId) + damping * sums.of(v).mass();
-                *cell = share(after, degree);
+                *cell = plan.number_of(after, divisor);
                 masses.change = masses.change.wrapping_add(to_fixed((after - before).abs()));
-                if degree == 0 {
+                if divisor == 0.0 {
                     masses.dangling = masses.dangling.wrapping_add(to_fixed(after));
                 }
             }

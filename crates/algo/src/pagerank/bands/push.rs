@@ -27,21 +27,18 @@ pub(super) struct Push<'a> {
     next: u64,
     /// Mass in fixed point that the vertices of the band have received.
     received: HugeVec<AtomicU64>,
-    /// What the vertices of the window give each out-neighbour, in fixed point.
+    /// What the vertices of the window give each out-neighbour, in fixed point; by weight they give
+    /// their numbers times the weights.
     shares: Vec<u64>,
-}
-
-fn rank(rank: f64, _: u64) -> f64 {
-    rank
 }
 
 impl<'a> Push<'a> {
     pub fn new(
-        state: impl FnOnce(&Restart, fn(f64, u64) -> f64) -> Result<(State<'a>, f64)>,
+        state: impl FnOnce(&Restart) -> Result<(State<'a>, f64)>,
         damping: f64,
         restart: Restart,
     ) -> Result<Self> {
-        let (state, _) = state(&restart, rank)?;
+        let (state, _) = state(&restart)?;
         let layout = &state.plan.layout;
         Ok(Self {
             damping,
@@ -70,16 +67,24 @@ impl<'a> Push<'a> {
             self.state.engine.check_cancel()?;
             self.state.load(self.state.window(w))?;
             self.shares.clear();
-            let State { window_numbers, window_degrees, .. } = &self.state;
-            for (&rank, &degree) in window_numbers.iter().zip(window_degrees) {
-                let is_dangling = degree == 0;
+            let State { window_numbers, window_divisors, plan, .. } = &self.state;
+            for (at, &number) in window_numbers.iter().enumerate() {
+                let divisor = window_divisors.of(at);
+                let is_dangling = divisor == 0.0;
                 if is_dangling && band == 0 {
-                    masses.dangling += to_fixed(rank);
+                    masses.dangling += to_fixed(number);
                 }
-                self.shares.push(if is_dangling { 0 } else { to_fixed(rank / f64::from(degree)) });
+                if !plan.weighted {
+                    let share = if is_dangling { 0 } else { to_fixed(number / divisor) };
+                    self.shares.push(share);
+                }
             }
-            let (received, shares) = (&*self.received, &*self.shares);
-            self.state.entries(band, w, &|runs| add(received, shares, runs))?;
+            let (received, shares, numbers) = (&*self.received, &*self.shares, &*window_numbers);
+            let add = |runs: &Runs| match runs.weights.is_empty() {
+                true => add(received, runs, |v, _| shares[v]),
+                false => add(received, runs, |v, at| to_fixed(numbers[v] * runs.weights[at])),
+            };
+            self.state.entries(band, w, &add)?;
         }
         self.finish_band(band, masses)
     }
@@ -90,11 +95,14 @@ impl<'a> Push<'a> {
         for from in (first..end).step_by(self.state.plan.layout.window) {
             let to = end.min(from + self.state.plan.layout.window as VertexId);
             self.state.load((from, to))?;
-            for (v, cell) in (from..).zip(&mut self.state.window_numbers) {
+            let State { window_numbers, window_divisors, plan, .. } = &mut self.state;
+            for (at, cell) in window_numbers.iter_mut().enumerate() {
+                let (v, divisor) = (from + at as VertexId, window_divisors.of(at));
                 let received = self.received[(v - first) as usize].load(Ordering::Relaxed);
+                let before = plan.rank_of(*cell, divisor);
                 let after = base.of(v) + self.damping * from_fixed(received);
-                masses.change = masses.change.wrapping_add(to_fixed((after - *cell).abs()));
-                *cell = after;
+                masses.change = masses.change.wrapping_add(to_fixed((after - before).abs()));
+                *cell = plan.number_of(after, divisor);
             }
             self.state.file.write(self.next + 8 * u64::from(from), &self.state.window_numbers)?;
         }
@@ -107,16 +115,21 @@ impl<'a> Push<'a> {
     }
 }
 
-/// Adds the shares of the runs' vertices to their targets.
-fn add(received: &[AtomicU64], shares: &[u64], Runs { runs, entries }: &Runs) {
+/// Adds `mass` of the runs' vertices and entries to their targets.
+#[inline(always)]
+fn add(
+    received: &[AtomicU64],
+    Runs { runs, entries, .. }: &Runs,
+    mass: impl Fn(usize, usize) -> u64,
+) {
     let mut from = 0;
     for &(v, count) in runs {
-        let (share, to) = (shares[v as usize], from + count as usize);
+        let to = from + count as usize;
         for at in from..to {
             if let Some(&later) = entries.get(at + PREFETCH_ENTRIES) {
                 prefetch(received, later as usize);
             }
-            received[entries[at] as usize].fetch_add(share, Ordering::Relaxed);
+            received[entries[at] as usize].fetch_add(mass(v as usize, at), Ordering::Relaxed);
         }
         from = to;
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use cenote_engine::{Blocks, Engine, EngineConfig, Graph};
 
-use super::super::pull::rank;
 use super::super::restart::Restart;
 use super::super::{PageRank, PageRankConfig, check_sum, iterate};
 use super::plan::BandPlan;
@@ -27,9 +26,7 @@ pub(in super::super) fn run(
         let scale = pagerank.scale(graph.live_vertices());
         let file = engine.state_file(plan.layout.buffer_bytes)?;
         let blocks = Blocks::new(&engine, &file, plan.layout.bands, plan.layout.block_bytes);
-        let new = |restart: &Restart, number_of: fn(f64, u64) -> f64| {
-            State::new(&engine, &file, &blocks, plan, restart, number_of)
-        };
+        let new = |restart: &Restart| State::new(&engine, &file, &blocks, plan, restart);
         let ((iterations, change), (mut state, mut memory)) = if plan.pulls {
             let mut pull = Pull::new(new, pagerank.damping, restart)?;
             (iterate(pagerank, scale, |i| pull.step(i))?, (pull.state, pull.band))
@@ -38,8 +35,7 @@ pub(in super::super) fn run(
             (iterate(pagerank, scale, |i| push.step(i))?, push.into_parts())
         };
         let (ids, sum) = engine.step("ranks", || {
-            let rank_of = if plan.pulls { rank } else { |rank: f64, _: u64| rank };
-            let sum = state.finish(rank_of, scale)?;
+            let sum = state.finish(scale)?;
             let ids = Ranks::write(graph, &file, bytemuck::cast_slice_mut(&mut memory))?;
             crate::report::Result::Ok((ids, sum))
         })?;

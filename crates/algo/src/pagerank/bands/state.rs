@@ -1,12 +1,14 @@
 //! What pull and push in bands share: the arrays in the file, windows of them, and entries by band.
 
-use cenote_engine::{ActiveSet, BlockRef, Blocks, Direction, Engine, StateFile, VertexId};
+use cenote_engine::{ActiveSet, BlockRef, Blocks, Direction, Engine, Kernel, StateFile, VertexId};
 
 use super::super::fixed::{from_fixed, to_fixed};
 use super::super::restart::Restart;
+use super::divisors::Divisors;
 use super::grid::{FromLists, Scatter, decode};
 use super::plan::BandPlan;
 use super::sums::Runs;
+use super::totals;
 use crate::report::Result;
 
 /// Arrays in the state file, and blocks of entries.
@@ -17,24 +19,23 @@ pub(super) struct State<'a> {
     pub plan: &'a BandPlan,
     /// Place of one number a vertex: shares or ranks.
     pub numbers: u64,
-    degrees: u64,
+    divisors: u64,
     /// By band, then window.
     refs: Vec<Vec<BlockRef>>,
     /// Of the window.
     pub window_numbers: Vec<f64>,
-    pub window_degrees: Vec<u32>,
+    pub window_divisors: Divisors,
 }
 
 impl<'a> State<'a> {
-    /// Writes `number_of` the first rank and the degree of every vertex, and the blocks. Returns
-    /// the state and the mass of vertices without out-edges.
+    /// Writes the first number and the divisor of every vertex, and the blocks. Returns the state
+    /// and the mass of vertices without out-edges.
     pub fn new(
         engine: &'a Engine,
         file: &'a StateFile,
         blocks: &'a Blocks<'a>,
         plan: &'a BandPlan,
         restart: &Restart,
-        number_of: fn(f64, u64) -> f64,
     ) -> Result<(Self, f64)> {
         let (n, windows) = (plan.layout.vertices as u64, plan.layout.windows());
         let mut state = Self {
@@ -43,12 +44,15 @@ impl<'a> State<'a> {
             blocks,
             plan,
             numbers: file.reserve(8 * n),
-            degrees: file.reserve(4 * n),
+            divisors: file.reserve(Divisors::bytes(plan.weighted) as u64 * n),
             refs: vec![Vec::new(); windows * plan.layout.bands],
             window_numbers: Vec::with_capacity(plan.layout.window),
-            window_degrees: Vec::with_capacity(plan.layout.window),
+            window_divisors: Divisors::with_capacity(plan.weighted, plan.layout.window),
         };
-        let dangling = engine.step("vertices", || state.begin(restart, number_of))?;
+        let dangling = match plan.weighted {
+            true => totals::begin(&mut state, restart)?,
+            false => engine.step("vertices", || state.begin(restart))?,
+        };
         if plan.report.block_bytes > 0 {
             engine.step("blocks", || state.scatter())?;
         }
@@ -56,36 +60,41 @@ impl<'a> State<'a> {
     }
 
     /// Writes the first numbers and the degrees, window by window.
-    fn begin(&mut self, restart: &Restart, number_of: fn(f64, u64) -> f64) -> Result<f64> {
+    fn begin(&mut self, restart: &Restart) -> Result<f64> {
         let (window, mut at, mut dangling) = (self.plan.layout.window, 0, 0u64);
-        let start = restart.start();
-        let (numbers, degrees_of) = (&mut self.window_numbers, &mut self.window_degrees);
-        let (file, places) = (self.file, (self.numbers, self.degrees));
+        let (start, engine) = (restart.start(), self.engine);
         let mut written = Ok(());
-        let flush = |at: usize, numbers: &mut Vec<f64>, degrees: &mut Vec<u32>| {
-            let first = (at - numbers.len()) as u64;
-            let done = file
-                .write(places.0 + 8 * first, numbers)
-                .and_then(|()| file.write(places.1 + 4 * first, degrees));
-            numbers.clear();
-            degrees.clear();
-            done
-        };
-        self.engine.graph().degrees(Direction::Out, &mut |_, degrees| {
+        engine.graph().degrees(Direction::Out, &mut |_, degrees| {
             for &degree in degrees {
                 let rank = start.of(at as VertexId);
-                numbers.push(number_of(rank, degree));
-                degrees_of.push(u32::try_from(degree).unwrap_or(u32::MAX));
                 dangling += if degree == 0 { to_fixed(rank) } else { 0 };
+                let degree = u32::try_from(degree).unwrap_or(u32::MAX);
+                self.push(rank, f64::from(degree));
                 at += 1;
-                if numbers.len() == window && written.is_ok() {
-                    written = flush(at, numbers, degrees_of);
+                if self.window_numbers.len() == window && written.is_ok() {
+                    written = self.flush(at);
                 }
             }
         })?;
         written?;
-        flush(at, numbers, degrees_of)?;
+        self.flush(at)?;
         Ok(from_fixed(dangling))
+    }
+
+    /// Appends a vertex to the window.
+    pub fn push(&mut self, rank: f64, divisor: f64) {
+        self.window_numbers.push(self.plan.number_of(rank, divisor));
+        self.window_divisors.push(divisor);
+    }
+
+    /// Writes what the window has of the vertices before `end`, and clears it.
+    pub fn flush(&mut self, end: usize) -> cenote_engine::Result<()> {
+        let first = (end - self.window_numbers.len()) as u64;
+        self.file.write(self.numbers + 8 * first, &self.window_numbers)?;
+        self.window_divisors.write(self.file, self.divisors, first)?;
+        self.window_numbers.clear();
+        self.window_divisors.clear();
+        Ok(())
     }
 
     /// The vertices of a window.
@@ -110,7 +119,7 @@ impl<'a> State<'a> {
             let (layout, in_blocks) = (&self.plan.layout, &self.plan.in_blocks);
             let kernel = Scatter { blocks: self.blocks, layout, in_blocks, window };
             let active = ActiveSet::Within { from: window.0, to: window.1 };
-            for written in self.engine.visit("blocks", self.plan.direction, active, &kernel)? {
+            for written in self.visit("blocks", active, &kernel)? {
                 for (band, block) in written.result? {
                     self.refs[band * windows + w].push(block);
                 }
@@ -122,7 +131,7 @@ impl<'a> State<'a> {
     /// Passes the entries of a window's lists that lie in a band to `add`, on all workers.
     pub fn entries(&self, band: usize, w: usize, add: &(dyn Fn(&Runs) + Sync)) -> Result<()> {
         if self.plan.in_blocks[band] {
-            let width = self.plan.layout.entry_bytes();
+            let width = self.plan.layout.width;
             let refs = &self.refs[band * self.plan.layout.windows() + w];
             let each = |runs: &mut Runs, block: &[u8]| {
                 decode(block, width, runs);
@@ -135,51 +144,63 @@ impl<'a> State<'a> {
         let (window, band) = (self.window(w), self.band(band));
         let kernel = FromLists { band, window, add };
         let active = ActiveSet::Within { from: window.0, to: window.1 };
-        self.engine.visit("lists", self.plan.direction, active, &kernel)?;
+        self.visit("lists", active, &kernel)?;
         Ok(())
     }
 
-    /// Reads numbers and degrees of a range of vertices, which begins at a multiple of 1,024.
+    /// Visits lists, with weights if these count.
+    fn visit<K: Kernel>(
+        &self,
+        label: &str,
+        active: ActiveSet<'_>,
+        kernel: &K,
+    ) -> cenote_engine::Result<Vec<K::Local>> {
+        match self.plan.weighted {
+            true => self.engine.visit_weighted(label, self.plan.direction, active, kernel),
+            false => self.engine.visit(label, self.plan.direction, active, kernel),
+        }
+    }
+
+    /// Reads numbers and divisors of a range of vertices, which begins at a multiple of 1,024.
     pub fn load(&mut self, (from, to): (VertexId, VertexId)) -> Result<()> {
         let len = (to - from) as usize;
         self.window_numbers.resize(len, 0.0);
-        self.window_degrees.resize(len, 0);
+        self.window_divisors.resize(len);
         self.file.read(self.numbers + 8 * u64::from(from), &mut self.window_numbers)?;
-        self.file.read(self.degrees + 4 * u64::from(from), &mut self.window_degrees)?;
+        self.window_divisors.read(self.file, self.divisors, u64::from(from))?;
         Ok(())
     }
 
     /// Takes the buffers of the window, for [`State::read_window`] of the window `w`.
     pub fn take_window(&mut self, w: usize) -> Window {
         let (from, to) = self.window(w);
-        let (mut numbers, mut degrees) =
-            (std::mem::take(&mut self.window_numbers), std::mem::take(&mut self.window_degrees));
+        let (mut numbers, mut divisors) =
+            (std::mem::take(&mut self.window_numbers), self.window_divisors.take());
         numbers.resize((to - from) as usize, 0.0);
-        degrees.resize((to - from) as usize, 0);
-        Window { from, numbers, degrees }
+        divisors.resize((to - from) as usize);
+        Window { from, numbers, divisors }
     }
 
-    /// Reads the numbers and degrees of a window.
+    /// Reads the numbers and divisors of a window.
     pub fn read_window(&self, window: &mut Window) -> cenote_engine::Result<()> {
         let from = u64::from(window.from);
         self.file.read(self.numbers + 8 * from, &mut window.numbers)?;
-        self.file.read(self.degrees + 4 * from, &mut window.degrees)
+        window.divisors.read(self.file, self.divisors, from)
     }
 
     /// Puts the buffers of the window back.
     pub fn put_window(&mut self, window: Window) {
-        (self.window_numbers, self.window_degrees) = (window.numbers, window.degrees);
+        (self.window_numbers, self.window_divisors) = (window.numbers, window.divisors);
     }
 
-    /// Replaces every number by `rank_of` it and the degree, times `scale`. Returns the sum before
-    /// scaling.
-    pub fn finish(&mut self, rank_of: fn(f64, u64) -> f64, scale: f64) -> Result<f64> {
+    /// Replaces every number by its rank times `scale`. Returns the sum before scaling.
+    pub fn finish(&mut self, scale: f64) -> Result<f64> {
         let mut sum = 0.0;
         for w in 0..self.plan.layout.windows() {
             let window = self.window(w);
             self.load(window)?;
-            for (cell, &degree) in self.window_numbers.iter_mut().zip(&self.window_degrees) {
-                let rank = rank_of(*cell, u64::from(degree));
+            for (at, cell) in self.window_numbers.iter_mut().enumerate() {
+                let rank = self.plan.rank_of(*cell, self.window_divisors.of(at));
                 sum += rank;
                 *cell = if scale == 1.0 { rank } else { scale * rank };
             }
@@ -189,11 +210,11 @@ impl<'a> State<'a> {
     }
 }
 
-/// Numbers and degrees of a window that is being read.
+/// Numbers and divisors of a window that is being read.
 pub(super) struct Window {
     from: VertexId,
     numbers: Vec<f64>,
-    degrees: Vec<u32>,
+    divisors: Divisors,
 }
 
 /// The label of a band of an iteration.

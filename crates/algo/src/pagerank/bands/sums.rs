@@ -18,7 +18,10 @@ const PREFETCH_ENTRIES: usize = 128;
 pub(super) const ENTRIES_TOGETHER: usize = 2048;
 
 /// The most bytes of a worker's runs from lists: of fewer than twice as many entries.
-pub(super) const RUNS_BYTES_MAX: u64 = 2 * ENTRIES_TOGETHER as u64 * (4 + 8) * 4 / 3;
+pub(super) const fn runs_bytes_max(weighted: bool) -> u64 {
+    let weight = if weighted { 8 } else { 0 };
+    2 * ENTRIES_TOGETHER as u64 * (4 + 8 + weight) * 4 / 3
+}
 
 const HIGH_BITS: u32 = 53;
 const LOW_BITS: u32 = 43;
@@ -42,12 +45,15 @@ pub(super) struct Runs {
     pub runs: Vec<(u32, u32)>,
     /// Places in the band.
     pub entries: Vec<u32>,
+    /// By weight, those of the entries.
+    pub weights: Vec<f64>,
 }
 
 impl Runs {
     pub fn clear(&mut self) {
         self.runs.clear();
         self.entries.clear();
+        self.weights.clear();
     }
 }
 
@@ -69,8 +75,21 @@ impl Sums {
         }
     }
 
-    /// Adds the shares of a band for these runs.
-    pub fn add(&self, band: &[u64], Runs { runs, entries }: &Runs) {
+    /// Adds the shares of a band for these runs; by weight, times the weights.
+    pub fn add(&self, band: &[u64], runs: &Runs) {
+        match runs.weights.is_empty() {
+            true => self.add_masses(band, runs, |share, _| share),
+            false => self.add_masses(band, runs, |share, at| share * runs.weights[at]),
+        }
+    }
+
+    #[inline(always)]
+    fn add_masses(
+        &self,
+        band: &[u64],
+        Runs { runs, entries, .. }: &Runs,
+        mass: impl Fn(f64, usize) -> f64,
+    ) {
         for &entry in &entries[..entries.len().min(PREFETCH_ENTRIES)] {
             prefetch(band, entry as usize);
         }
@@ -82,7 +101,7 @@ impl Sums {
                 if let Some(&later) = entries.get(at + PREFETCH_ENTRIES) {
                     prefetch(band, later as usize);
                 }
-                sum.add_biased(f64::from_bits(band[entries[at] as usize]));
+                sum.add_biased(mass(f64::from_bits(band[entries[at] as usize]), at));
             }
             let sum = sum.without_bias(to - from);
             // Several workers may have pieces of one list.

@@ -27,7 +27,7 @@ use super::{Step, load, pull_direction, pulls, store};
 use crate::parallel;
 use crate::report::{AlgoError, Result, pages};
 use lists::{Boundaries, ListSums, Sum, Terms};
-use sum::WeightSum;
+pub(super) use sum::WeightSum;
 
 /// The least and the largest total: with them shares and masses are normal numbers.
 const TOTAL_MIN: f64 = 1e-270;
@@ -145,11 +145,15 @@ fn adjacency(engine: &Engine, is_pulled: bool) -> &Adjacency {
     graph.adjacency(direction).expect("out-lists exist, and pull is chosen where in-lists do")
 }
 
-fn share(rank: f64, total: f64) -> f64 {
+/// The share of a vertex with this total.
+#[inline(always)]
+pub(super) fn share(rank: f64, total: f64) -> f64 {
     if total == 0.0 { rank } else { rank / total }
 }
 
-fn rank(share: f64, total: f64) -> f64 {
+/// The rank of a vertex with this share and total.
+#[inline(always)]
+pub(super) fn rank(share: f64, total: f64) -> f64 {
     if total == 0.0 { share } else { share * total }
 }
 
@@ -162,7 +166,7 @@ fn totals(engine: &Engine) -> Result<HugeVec<AtomicU64>> {
     let kernel = ListSums { adjacency, terms: Totals(&totals), boundaries };
     let label = "sums of weights";
     if graph.is_directed() && pulls(graph) {
-        engine.visit_weighted_once(label, Direction::Out, &kernel)?;
+        engine.visit_weighted_once(label, Direction::Out, ActiveSet::All, &kernel)?;
     } else {
         engine.visit_weighted(label, Direction::Out, ActiveSet::All, &kernel)?;
     }
@@ -173,10 +177,19 @@ fn totals(engine: &Engine) -> Result<HugeVec<AtomicU64>> {
 
 /// Refuses totals with which shares would not be normal numbers.
 fn check(totals: &[AtomicU64]) -> Result<()> {
-    let is_wrong = |total: &f64| *total != 0.0 && !(TOTAL_MIN..=TOTAL_MAX).contains(total);
     let wrong = |range: Range<usize>| totals[range].iter().map(load).find(is_wrong);
     let wrong = parallel::collect_of_blocks(parallel::BLOCK, totals.len(), wrong);
-    match wrong.into_iter().flatten().next() {
+    refuse(wrong.into_iter().flatten().next())
+}
+
+/// Whether shares of a vertex with this total would not be normal numbers.
+pub(super) fn is_wrong(total: &f64) -> bool {
+    *total != 0.0 && !(TOTAL_MIN..=TOTAL_MAX).contains(total)
+}
+
+/// Refuses a wrong total, if there is one.
+pub(super) fn refuse(wrong: Option<f64>) -> Result<()> {
+    match wrong {
         None => Ok(()),
         Some(total) => Err(AlgoError::Parameter {
             parameter: "the sum of the weights of a vertex",

@@ -18,7 +18,7 @@ const ONE_PLACE: u32 = 1074;
 /// integers is exact. As the indexed sums of Demmel and Nguyen, "Parallel Reproducible Summation"
 /// (IEEE Transactions on Computers, 2015), for numbers without signs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct WeightSum {
+pub(in super::super) struct WeightSum {
     /// The highest bin first.
     bins: [u64; BINS],
     /// The place of the highest bin, in bins.

@@ -4,6 +4,7 @@
 mod degrees;
 mod labels;
 mod searches;
+mod weighted_ranks;
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
