@@ -1,11 +1,11 @@
 """Components straight from pairs, beside reading alone and beside others: `straight_components.py`.
 
     straight_components.py [--graphs 19:20,22:24] [--repeats 3] [--threads 2] [--dir DIR]
-                           [--only cenote,decode,...] [--rows FILE]
+                           [--only cenote,decode,...] [--cold] [--rows FILE]
 
 A graph `SCALE:FACTOR` is one of Kronecker with FACTOR x 2^SCALE pairs, whose numbers become ids
-spread over 64 bits; as `.u64` and as Parquet (Snappy, two columns). The page cache is warm. In
-turn:
+spread over 64 bits; as `.u64` and as Parquet (Snappy, two columns). The page cache is warm, or
+with `--cold` free of the file. In turn:
 
 - `cenote`: `cenote run wcc FILE`; `decode`: the same on a file of as many bytes in which all ids
   are one, which leaves reading and decoding, and look-ups that never miss the processor's caches
@@ -31,6 +31,9 @@ ROOT = Path(__file__).resolve().parents[1]
 CENOTE = os.environ.get("CENOTE", str(ROOT / "target/release/cenote"))
 SMALL = 2_000_000
 """The most pairs for the slow ones."""
+
+KINDS = {"cenote": "pairs", "decode": "single"}
+"""The files of runs of `cenote`."""
 
 
 def spread(numbers):
@@ -137,6 +140,13 @@ def rival(name, path):
     return int(connected_components(matrix, directed=False)[0])
 
 
+def forget(path):
+    """Removes a file from the page cache."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def measure(command):
     start = time.monotonic()
     child = subprocess.Popen(
@@ -158,7 +168,7 @@ def commands(files, options, pairs):
     """What is measured: a name, a format, and the command."""
     flags = ["--threads", options.threads, "--json", "--progress", "none"]
     for ending in ("u64", "parquet"):
-        for name, kind in [("cenote", "pairs"), ("decode", "single")]:
+        for name, kind in KINDS.items():
             yield name, ending, [CENOTE, "run", "wcc", files[kind, ending], *flags]
     others = [("read", "u64"), ("scan", "parquet"), ("scipy", "parquet"), ("igraph", "parquet")]
     if pairs <= SMALL:
@@ -179,10 +189,12 @@ def compare(graph, files, options, rows):
         for name, ending, command in commands(files, options, pairs):
             if only and name not in only:
                 continue
+            if options.cold:
+                forget(files[KINDS.get(name, "pairs"), ending])
             found = measure(command)
             found.pop("memory_plan", None)
             row = about | {"graph": graph, "pairs": pairs, "run": name, "format": ending}
-            row |= {"repeat": repeat, "load": os.getloadavg()[0]}
+            row |= {"repeat": repeat, "load": os.getloadavg()[0], "cold": options.cold}
             rows.write(json.dumps(row | found) + "\n")
             rows.flush()
             seen.setdefault((name, ending), []).append(found)
@@ -216,6 +228,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--dir", default="/var/tmp/cenote-straight")
     parser.add_argument("--only", default="", help="the runs, by comma")
+    parser.add_argument("--cold", action="store_true")
     parser.add_argument("--rows")
     parser.add_argument("--rival", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--make", help=argparse.SUPPRESS)
