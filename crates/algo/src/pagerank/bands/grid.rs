@@ -11,7 +11,6 @@ use cenote_engine::{
     Weights,
 };
 
-use super::plan::Layout;
 use super::sums::{ENTRIES_TOGETHER, Runs};
 
 /// Most bytes of a LEB128 number of 32 bits.
@@ -96,7 +95,10 @@ fn put_numbers(weights: Weights<'_>, range: Range<usize>, into: &mut Vec<f64>) {
 /// Writes the entries of a window's lists to the blocks of their bands.
 pub(super) struct Scatter<'a> {
     pub blocks: &'a Blocks<'a>,
-    pub layout: &'a Layout,
+    pub bands: usize,
+    /// Vertices of a band.
+    pub band: usize,
+    pub width: Width,
     /// Which bands have blocks.
     pub in_blocks: &'a [bool],
     /// Vertices of the window.
@@ -115,7 +117,7 @@ impl<'a> Kernel for Scatter<'a> {
     type Local = Written<'a>;
 
     fn local(&self) -> Written<'a> {
-        let last = vec![0; self.layout.bands];
+        let last = vec![0; self.bands];
         Written { writer: self.blocks.writer(), last, result: Ok(Vec::new()) }
     }
 
@@ -146,9 +148,9 @@ impl Scatter<'_> {
         }
         let (mut rest, mut at) = (list.targets, 0);
         while let Some(&first) = rest.first() {
-            let band = first as usize / self.layout.band;
-            let base = (band * self.layout.band) as VertexId;
-            let end = base as u64 + self.layout.band as u64;
+            let band = first as usize / self.band;
+            let base = (band * self.band) as VertexId;
+            let end = base as u64 + self.band as u64;
             let (own, after) = rest.split_at(rest.partition_point(|&t| u64::from(t) < end));
             rest = after;
             let own_weights = weights.map(|weights| weights.slice(at..at + own.len()));
@@ -171,7 +173,7 @@ impl Scatter<'_> {
         v: VertexId,
         (mut entries, base, weights): (&[VertexId], VertexId, Option<Weights<'_>>),
     ) -> Result<(), EngineError> {
-        let Width { entry, weight } = self.layout.width;
+        let Width { entry, weight } = self.width;
         let (width, mut done) = (entry + weight, 0);
         while !entries.is_empty() {
             let (is_new, room) = written.writer.room(band, 2 * NUMBER_BYTES_MAX + width)?;

@@ -79,7 +79,7 @@ impl<'a> Push<'a> {
                     self.shares.push(share);
                 }
             }
-            let (received, shares, numbers) = (&*self.received, &*self.shares, &*window_numbers);
+            let (received, shares, numbers) = (&*self.received, &*self.shares, window_numbers);
             let add = |runs: &Runs| match runs.weights.is_empty() {
                 true => add(received, runs, |v, _| shares[v]),
                 false => add(received, runs, |v, at| to_fixed(numbers[v] * runs.weights[at])),

@@ -8,7 +8,7 @@ use super::divisors::Divisors;
 use super::grid::{FromLists, Scatter, decode};
 use super::plan::BandPlan;
 use super::sums::Runs;
-use super::totals;
+use super::totals::Totals;
 use crate::report::Result;
 
 /// Arrays in the state file, and blocks of entries.
@@ -50,7 +50,7 @@ impl<'a> State<'a> {
             window_divisors: Divisors::with_capacity(plan.weighted, plan.layout.window),
         };
         let dangling = match plan.weighted {
-            true => totals::begin(&mut state, restart)?,
+            true => state.begin_by_weight(restart)?,
             false => engine.step("vertices", || state.begin(restart))?,
         };
         if plan.report.block_bytes > 0 {
@@ -78,6 +78,24 @@ impl<'a> State<'a> {
         })?;
         written?;
         self.flush(at)?;
+        Ok(from_fixed(dangling))
+    }
+
+    /// As [`Self::begin`], with totals.
+    fn begin_by_weight(&mut self, restart: &Restart) -> Result<f64> {
+        let (start, mut dangling) = (restart.start(), 0u64);
+        let once = self.plan.direction == Direction::In;
+        let mut totals = Totals::new(self.plan.layout.window);
+        for w in 0..self.plan.layout.windows() {
+            let window = self.window(w);
+            let totals = totals.of(self.engine, window, once)?;
+            for (v, total) in (window.0..window.1).zip(totals) {
+                let rank = start.of(v);
+                dangling += if total == 0.0 { to_fixed(rank) } else { 0 };
+                self.push(rank, total);
+            }
+            self.flush(window.1 as usize)?;
+        }
         Ok(from_fixed(dangling))
     }
 
@@ -117,7 +135,9 @@ impl<'a> State<'a> {
         for w in 0..windows {
             let window = self.window(w);
             let (layout, in_blocks) = (&self.plan.layout, &self.plan.in_blocks);
-            let kernel = Scatter { blocks: self.blocks, layout, in_blocks, window };
+            let (bands, band, width) = (layout.bands, layout.band, layout.width);
+            let blocks = self.blocks;
+            let kernel = Scatter { blocks, bands, band, width, in_blocks, window };
             let active = ActiveSet::Within { from: window.0, to: window.1 };
             for written in self.visit("blocks", active, &kernel)? {
                 for (band, block) in written.result? {
