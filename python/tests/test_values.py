@@ -150,6 +150,24 @@ def test_wrong_values_leave_nothing(values, error, words):
     assert os.listdir() == []
 
 
+def test_whole_floats_are_integers_where_the_graph_has_integers():
+    cenote.import_graph([(1, 2, 3), (2, 3, 4)], "g.cenote", weights="u32", values={1: 5})
+    with cenote.update("g.cenote") as update:
+        update.add(1, 3, weight=2.0)
+        update.set_weight(1, 2, np.float32(7))
+        update.set_value(2, 4.0)
+    for wrong in (2.5, float("nan"), -1.0):
+        with cenote.update("g.cenote") as update:
+            with pytest.raises(cenote.InvalidInput, match=r"the weight .*expected an integer"):
+                update.add(1, 3, weight=wrong)
+            with pytest.raises(cenote.InvalidInput, match=r"the value .*expected an integer"):
+                update.set_value(2, wrong)
+    assert stored()[:2] == ({1: 5, 2: 4}, np.uint64)
+    with cenote.open("g.cenote") as graph:
+        edges = graph.edges().to_pandas()
+    assert sorted(map(tuple, edges.to_numpy().tolist())) == [(1, 2, 7), (1, 3, 2), (2, 3, 4)]
+
+
 def test_a_type_that_files_of_vertices_have_not_is_refused(folder):
     (folder / "v.txt").write_text("ada\t0.5\n")
     with pytest.raises(cenote.InvalidInput, match=r"v\.txt"):

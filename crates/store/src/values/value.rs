@@ -56,11 +56,22 @@ impl ValueType {
 
     /// The type of a value in text form: the first of `u64`, `i64` and `f64` that has it.
     pub fn of_text(text: &str) -> Option<Self> {
-        Self::NAMES.iter().map(|(_, kind)| *kind).find(|kind| kind.parse(text).is_some())
+        Self::NAMES.iter().map(|(_, kind)| *kind).find(|kind| kind.parse_own(text).is_some())
     }
 
-    /// A value in text form. `None` if it is none of this type.
+    /// A value in text form; an integer may be written as a whole number with a point (`2.0`).
+    /// `None` if it is none of this type.
     pub fn parse(self, text: &str) -> Option<Value> {
+        self.parse_own(text).or_else(|| {
+            // Only integers that an f64 represents exactly.
+            let number: f64 = text.parse().ok()?;
+            let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+            self.parse_own(&(is_exact.then_some(number)? as i64).to_string())
+        })
+    }
+
+    /// A value in the usual text form of its type.
+    fn parse_own(self, text: &str) -> Option<Value> {
         let value = match self {
             Self::U64 => Value::U64(text.parse().ok()?),
             Self::I64 => Value::I64(text.parse().ok()?),
@@ -118,6 +129,25 @@ impl fmt::Display for Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_with_a_point_are_integers() {
+        for (kind, text, value) in [
+            (ValueType::U64, "4.0", Some(Value::U64(4))),
+            (ValueType::I64, "-4.00", Some(Value::I64(-4))),
+            (ValueType::I64, "1e3", Some(Value::I64(1000))),
+            (ValueType::U64, "-0.0", Some(Value::U64(0))),
+            (ValueType::U64, "-1.0", None),
+            (ValueType::U64, "4.5", None),
+            (ValueType::I64, "1e17", None),
+            (ValueType::I64, "inf", None),
+            (ValueType::U64, "NaN", None),
+            (ValueType::F64, "4.0", Some(Value::F64(4.0))),
+        ] {
+            assert_eq!(kind.parse(text), value, "{text}");
+        }
+        assert_eq!(ValueType::of_text("4.0"), Some(ValueType::F64));
+    }
 
     #[test]
     fn text_has_the_first_type_that_holds_it_and_comes_back_from_its_bits() {

@@ -85,14 +85,21 @@ impl WeightType {
         matches!(self, Self::U32 | Self::I64)
     }
 
-    /// Ordered bits of a weight in text form. `None` if it is not a value of this type.
+    /// Ordered bits of a weight in text form; an integer may be written as a whole number with a
+    /// point (`2.0`). `None` if it is not a value of this type.
     pub fn parse(self, token: &[u8]) -> Option<u64> {
         let text = std::str::from_utf8(token).ok()?;
         let weight = match self {
             Self::F32 => Weight::F32(text.parse().ok()?),
             Self::F64 => Weight::F64(text.parse().ok()?),
-            Self::U32 => Weight::U32(text.parse().ok()?),
-            Self::I64 => Weight::I64(text.parse().ok()?),
+            Self::U32 => match text.parse() {
+                Ok(weight) => Weight::U32(weight),
+                Err(_) => return self.of_f64(text.parse().ok()?),
+            },
+            Self::I64 => match text.parse() {
+                Ok(weight) => Weight::I64(weight),
+                Err(_) => return self.of_f64(text.parse().ok()?),
+            },
         };
         weight.ordered()
     }
@@ -388,15 +395,28 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_with_a_point_are_integers() {
+        for (point, plain) in [("1.0", "1"), ("1e3", "1000"), ("4294967295.0", "4294967295")] {
+            for kind in [WeightType::U32, WeightType::I64] {
+                let ordered = kind.parse(plain.as_bytes());
+                assert!(ordered.is_some() && kind.parse(point.as_bytes()) == ordered, "{point}");
+            }
+        }
+        assert_eq!(WeightType::I64.parse(b"-7.00"), WeightType::I64.parse(b"-7"));
+    }
+
+    #[test]
     fn what_a_type_cannot_hold_is_no_weight() {
         for token in ["nan", "inf", "-inf", "1e400", "", "x", "0x1", "1,5"] {
             assert_eq!(WeightType::F64.parse(token.as_bytes()), None, "{token}");
         }
         assert_eq!(WeightType::F32.parse(b"1e39"), None);
-        for token in ["-1", "4294967296", "1.0", "1e3"] {
+        for token in ["-1", "4294967296", "4294967296.0", "-1.0", "1.5", "nan", "inf", "1e400"] {
             assert_eq!(WeightType::U32.parse(token.as_bytes()), None, "{token}");
         }
-        assert_eq!(WeightType::I64.parse(b"9223372036854775808"), None);
+        for token in ["9223372036854775808", "1e17", "0.5", "-inf"] {
+            assert_eq!(WeightType::I64.parse(token.as_bytes()), None, "{token}");
+        }
         assert_eq!(WeightType::I64.of_f64(0.5), None);
         assert_eq!(WeightType::U32.of_f64(-1.0), None);
         assert_eq!(WeightType::F32.of_f64(1e300), None);
