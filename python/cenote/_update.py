@@ -565,7 +565,7 @@ def profile(
         ...     cenote.profile("small", quick=True)
         ... except cenote.DeviceError as error:
         ...     print(error)
-        profile small: 4096 bytes do not hold a request of 1048576: use more scratch space
+        profile small: requests of 1048576 bytes need a larger file than one of 4096
     """
     text, saved, kept = _cenote.profile(path, quick, scratch, replace, report, listener(progress))
     warn([] if kept is None else [kept])

@@ -129,7 +129,7 @@ class DeviceError(CenoteError, OSError):
         ...     cenote.profile("friends.cenote", quick=True)
         ... except cenote.DeviceError as error:
         ...     print(error)
-        profile friends.cenote: 24576 bytes do not hold a request of 1048576: use more scratch space
+        profile friends.cenote: requests of 1048576 bytes need a larger file than one of 24576
     """
 
 

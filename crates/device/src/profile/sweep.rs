@@ -119,9 +119,7 @@ fn check(
     let block = device.block_bytes() as u64;
     if region.end <= region.start || region.end - region.start < bytes {
         let have = region.end.saturating_sub(region.start);
-        return Err(format!(
-            "{have} bytes do not hold a request of {bytes}: use more scratch space"
-        ));
+        return Err(format!("requests of {bytes} bytes need a larger file than one of {have}"));
     }
     if let Some(size) = config.sizes.iter().find(|s| !s.is_multiple_of(block) || **s < 512) {
         return Err(format!("requests of {size} bytes do not suit blocks of {block}"));

@@ -144,7 +144,7 @@ fn a_sweep_that_cannot_run_says_why() {
         let error = profile(&device, 0..region, &config, &mut |_| true).unwrap_err().to_string();
         assert!(error.contains(expected) && error.contains("sim:"), "{error}");
     };
-    fails(2048, good.clone(), "do not hold a request");
+    fails(2048, good.clone(), "need a larger file than one of 2048");
     fails(REGION, ProfileConfig { sizes: vec![1000], ..good.clone() }, "blocks of 512");
     fails(REGION, ProfileConfig { sizes: vec![], ..good.clone() }, "ascend");
     fails(REGION, ProfileConfig { depths: vec![0, 1], ..good.clone() }, "between 1 and 4096");
@@ -239,5 +239,5 @@ fn a_missing_path_and_an_empty_file_are_errors() {
     let empty = dir.path().join("empty");
     std::fs::write(&empty, "").unwrap();
     let error = profile_path(&empty, &short(), None, &mut |_| true).unwrap_err().to_string();
-    assert!(error.contains("do not hold"), "{error}");
+    assert!(error.contains("need a larger file than one of 0"), "{error}");
 }
