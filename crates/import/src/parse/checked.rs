@@ -12,6 +12,8 @@ use super::pages::Memory;
 /// Memory of a number that the decoder of strings keeps for each of a page: the lengths of both
 /// parts, in memory that grows by doubling.
 const LENGTHS_BYTES: usize = 16;
+/// Bytes of the length before a string.
+const STRING_LENGTH_BYTES: usize = 4;
 /// Memory of a decoded string beside its bytes.
 const STRING_BYTES: usize = 64;
 
@@ -30,11 +32,13 @@ impl<R: PageReader> Checked<R> {
         Self { pages, column, memory, batch, has_dictionary: false }
     }
 
-    fn check(&mut self, page: &Page) -> std::result::Result<(), Refused> {
+    /// Checks a page. Returns how many zeros behind it the decoder needs.
+    fn check(&mut self, page: &Page) -> std::result::Result<usize, Refused> {
         let (bytes, count, encoding) = match page {
             Page::DictionaryPage { buf, num_values, .. } => {
                 self.has_dictionary = true;
-                return self.check_dictionary(buf.len(), *num_values as usize);
+                self.check_dictionary(buf, *num_values as usize)?;
+                return Ok(0);
             }
             Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
                 let levels = self.levels_bytes(buf, *num_values as usize, *def_level_encoding);
@@ -58,16 +62,19 @@ impl<R: PageReader> Checked<R> {
         let count = if self.column.max_def_level() == 0 { count.exact() } else { count };
         match encoding {
             Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY if !self.has_dictionary => {
-                Err("a page of places in a dictionary that is missing".into())
+                return Err("a page of places in a dictionary that is missing".into());
+            }
+            Encoding::PLAIN if self.column.physical_type() == Type::BYTE_ARRAY => {
+                return self.check_strings(bytes, count);
             }
             Encoding::DELTA_BINARY_PACKED => {
                 let width = if self.column.physical_type() == Type::INT32 { 32 } else { 64 };
                 count.check(bytes, width)?;
-                Ok(Deltas::new(bytes, width)?.end().map(drop)?)
+                Deltas::new(bytes, width)?.end()?;
             }
             Encoding::DELTA_LENGTH_BYTE_ARRAY => {
                 self.memory.decode(count.check(bytes, 32)? * LENGTHS_BYTES)?;
-                Ok(delta::check_lengths(bytes)?)
+                delta::check_lengths(bytes)?;
             }
             Encoding::DELTA_BYTE_ARRAY => {
                 let strings = count.check(bytes, 32)?;
@@ -75,20 +82,39 @@ impl<R: PageReader> Checked<R> {
                 // The last one of the strings before is kept for the next ones.
                 let together = self.batch + 1;
                 let decoded_bytes = delta::decoded_bytes(bytes, together)?;
-                Ok(self.memory.decode(decoded_bytes + strings.min(together) * STRING_BYTES)?)
+                self.memory.decode(decoded_bytes + strings.min(together) * STRING_BYTES)?;
             }
-            _ => Ok(()),
+            _ => {}
+        }
+        Ok(0)
+    }
+
+    /// Checks strings after their lengths. Where some values may be null there may be fewer; the
+    /// decoder would read lengths behind them, if the page says of more values than there are that
+    /// they are not null. Zeros make these empty strings.
+    fn check_strings(&self, bytes: &[u8], count: Count) -> std::result::Result<usize, Refused> {
+        let (Count::Exact(most) | Count::AtMost(most)) = count;
+        let missing = most - count_strings(bytes, most)?;
+        match count {
+            _ if missing == 0 => Ok(0),
+            Count::Exact(_) => Err("a page with fewer values than it says".into()),
+            Count::AtMost(_) => {
+                let zeros = missing * STRING_LENGTH_BYTES;
+                self.memory.decode(bytes.len() + zeros)?;
+                Ok(zeros)
+            }
         }
     }
 
     /// A dictionary takes memory by its number of values, so these must be there.
-    fn check_dictionary(&self, bytes: usize, count: usize) -> std::result::Result<(), Refused> {
+    fn check_dictionary(&self, page: &[u8], count: usize) -> std::result::Result<(), Refused> {
         let least = match self.column.physical_type() {
             Type::INT64 | Type::DOUBLE => 8,
-            // A string follows its length.
+            Type::BYTE_ARRAY => STRING_LENGTH_BYTES,
             _ => 4,
         };
-        if count > bytes / least {
+        let is_text = self.column.physical_type() == Type::BYTE_ARRAY;
+        if count > page.len() / least || is_text && count_strings(page, count)? < count {
             return Err("a dictionary with fewer values than its header says".into());
         }
         Ok(())
@@ -109,6 +135,18 @@ impl<R: PageReader> Checked<R> {
             }
         }
     }
+}
+
+/// Counts strings, up to `most`, each after its length.
+fn count_strings(mut bytes: &[u8], most: usize) -> std::result::Result<usize, Refused> {
+    for count in 0..most {
+        let Some((length, rest)) = bytes.split_first_chunk::<STRING_LENGTH_BYTES>() else {
+            return if bytes.is_empty() { Ok(count) } else { Err("a cut length".into()) };
+        };
+        let length = u32::from_le_bytes(*length) as usize;
+        bytes = rest.get(length..).ok_or("a string longer than its page")?;
+    }
+    Ok(most)
 }
 
 /// How many values a page has.
@@ -165,11 +203,14 @@ impl<R: PageReader> Iterator for Checked<R> {
 
 impl<R: PageReader> PageReader for Checked<R> {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
-        let page = self.pages.get_next_page()?;
-        if let Some(page) = &page {
-            self.check(page).map_err(|Refused(error)| error)?;
+        let Some(mut page) = self.pages.get_next_page()? else { return Ok(None) };
+        let zeros = self.check(&page).map_err(|Refused(error)| error)?;
+        if let Page::DataPage { buf, .. } = &mut page
+            && zeros > 0
+        {
+            *buf = [&buf[..], &vec![0; zeros]].concat().into();
         }
-        Ok(page)
+        Ok(Some(page))
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {

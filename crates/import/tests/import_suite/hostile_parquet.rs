@@ -93,6 +93,9 @@ const DELTA_LENGTHS: u64 = 6;
 const DELTA_TEXTS: u64 = 7;
 const DICTIONARY: u64 = 8;
 
+const REQUIRED: u64 = 0;
+const OPTIONAL: u64 = 1;
+
 fn page(kind: u64, encoding: u64, values: u64, body: &[u8]) -> Vec<u8> {
     let size = body.len() as u64;
     let header = Thrift::default().integer(1, I32, kind).integer(2, I32, size);
@@ -107,8 +110,12 @@ fn page(kind: u64, encoding: u64, values: u64, body: &[u8]) -> Vec<u8> {
 
 /// The start of the metadata of files with two columns of strings: version, schema, rows.
 fn two_columns(rows: u64) -> Thrift {
+    two_columns_with(rows, REQUIRED)
+}
+
+fn two_columns_with(rows: u64, repetition: u64) -> Thrift {
     let column = |name| {
-        let kind = Thrift::default().integer(1, I32, 6).integer(3, I32, 0);
+        let kind = Thrift::default().integer(1, I32, 6).integer(3, I32, repetition);
         kind.text(4, name).integer(6, I32, 0)
     };
     let root = Thrift::default().text(4, "m").integer(5, I32, 2);
@@ -118,6 +125,10 @@ fn two_columns(rows: u64) -> Thrift {
 
 /// A file of two columns with these pages.
 fn of_pages(rows: u64, pages: &[u8]) -> Vec<u8> {
+    of_pages_with(rows, pages, REQUIRED)
+}
+
+fn of_pages_with(rows: u64, pages: &[u8], repetition: u64) -> Vec<u8> {
     let (size, mut file) = (pages.len() as u64, b"PAR1".to_vec());
     let columns: Vec<Thrift> = ["a", "b"]
         .map(|name| {
@@ -132,7 +143,8 @@ fn of_pages(rows: u64, pages: &[u8]) -> Vec<u8> {
         })
         .into();
     let group = Thrift::default().structs(1, &columns).integer(2, I64, 2 * size);
-    let footer = two_columns(rows).structs(4, &[group.integer(3, I64, rows)]).end();
+    let columns = two_columns_with(rows, repetition);
+    let footer = columns.structs(4, &[group.integer(3, I64, rows)]).end();
     let length = footer.len() as u32;
     with_tail(file, &footer, length)
 }
@@ -346,6 +358,47 @@ fn pages_that_lie_are_broken() {
     let body = [zeros.clone(), zeros].concat();
     let bytes = of_pages(many, &page(0, DELTA_TEXTS, many, &body));
     assert!(refusal(&file(&folder, "b.parquet", &bytes), 64 << 20) > 1 << 34);
+}
+
+/// Strings, each after its length.
+fn texts(texts: &[&str]) -> Vec<u8> {
+    let one = |text: &&str| [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
+    texts.iter().flat_map(one).collect()
+}
+
+#[test]
+fn strings_beyond_their_page_are_broken() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |pages: &[u8]| broken(&file(&folder, "a.parquet", &of_pages(3, pages)));
+    let places = page(0, DICTIONARY, 3, &[1, 6, 0]);
+    // The first string leaves no room for the second.
+    let dictionary = page(2, PLAIN, 2, &texts(&["long"]));
+    assert!(refused(&[dictionary, places].concat()).contains("a dictionary"));
+    let whole = texts(&["a", "b", "c"]);
+    run(&file(&folder, "b.parquet", &of_pages(3, &page(0, PLAIN, 3, &whole))), 64 << 20).unwrap();
+    for end in 0..whole.len() {
+        refused(&page(0, PLAIN, 3, &whole[..end]));
+    }
+    // Three values that are not null, of which some are missing.
+    let levels = [2, 0, 0, 0, 3 << 1, 1];
+    let optional = |end: usize| {
+        let body = [&levels, &whole[..end]].concat();
+        let pages = page(0, PLAIN, 3, &body);
+        run(&file(&folder, "c.parquet", &of_pages_with(3, &pages, OPTIONAL)), 64 << 20)
+    };
+    optional(whole.len()).unwrap();
+    for end in 0..whole.len() {
+        let error = optional(end).unwrap_err().to_string();
+        let is_named = error.contains("1 to 65535 bytes, not 0") || error.contains("damaged");
+        assert!(is_named && !error.contains('\n'), "{end}: {error}");
+    }
+    // One that is null.
+    let levels = [3, 0, 0, 0, 1 << 1 | 1, 0b101, 0];
+    let body = [&levels, &texts(&["a", "b"])[..]].concat();
+    let pages = page(0, PLAIN, 3, &body);
+    let error = run(&file(&folder, "d.parquet", &of_pages_with(3, &pages, OPTIONAL)), 64 << 20);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("row 2") && error.contains("null"), "{error}");
 }
 
 #[test]
