@@ -3,11 +3,16 @@
 use cenote::Error;
 
 /// Parameters in the library's messages, and their flags.
-const FLAGS: [(&str, &str); 15] = [
+const FLAGS: [(&str, &str); 20] = [
     ("without `migration`", "with --no-migration"),
     ("search in lexicographic order", "add --order lexicographic"),
     ("import it as undirected", "import with --undirected"),
     ("use the `strategy` auto", "use --strategy auto"),
+    ("`format`", "--format"),
+    ("`ids`", "--ids"),
+    ("`source_column`", "--source-column"),
+    ("`target_column`", "--target-column"),
+    ("`weight_column`", "--weight-column"),
     ("`keep_duplicates`", "--keep-duplicates"),
     ("`weighted`", "--weighted"),
     ("`weights`", "--weights"),

@@ -7,6 +7,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::ColumnDescPtr;
 
 use super::delta::{self, Deltas};
+use super::levels::count_defined;
 use super::pages::Memory;
 
 /// Memory of a number that the decoder of strings keeps for each of a page: the lengths of both
@@ -32,18 +33,24 @@ impl<R: PageReader> Checked<R> {
         Self { pages, column, memory, batch, has_dictionary: false }
     }
 
-    /// Checks a page. Returns how many zeros behind it the decoder needs.
-    fn check(&mut self, page: &Page) -> std::result::Result<usize, Refused> {
+    fn check(&mut self, page: &Page) -> std::result::Result<(), Refused> {
         let (bytes, count, encoding) = match page {
             Page::DictionaryPage { buf, num_values, .. } => {
                 self.has_dictionary = true;
-                self.check_dictionary(buf, *num_values as usize)?;
-                return Ok(0);
+                return self.check_dictionary(buf, *num_values as usize);
             }
             Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
-                let levels = self.levels_bytes(buf, *num_values as usize, *def_level_encoding);
-                let values = buf.get(levels..).ok_or("levels longer than their page")?;
-                (values, Count::AtMost(*num_values as usize), *encoding)
+                let count = *num_values as usize;
+                let levels = self.levels_bytes(buf, count, *def_level_encoding);
+                let (levels, values) =
+                    buf.split_at_checked(levels).ok_or("levels longer than their page")?;
+                let count = match (self.column.max_def_level().unsigned_abs(), levels) {
+                    (most @ 1.., [_, _, _, _, levels @ ..]) if is_rle(*def_level_encoding) => {
+                        Count::Exact(count_defined(levels, most.into(), count))
+                    }
+                    _ => Count::AtMost(count),
+                };
+                (values, count, *encoding)
             }
             Page::DataPageV2 {
                 buf,
@@ -65,7 +72,16 @@ impl<R: PageReader> Checked<R> {
                 return Err("a page of places in a dictionary that is missing".into());
             }
             Encoding::PLAIN if self.column.physical_type() == Type::BYTE_ARRAY => {
-                return self.check_strings(bytes, count);
+                let (Count::Exact(most) | Count::AtMost(most)) = count;
+                if count_strings(bytes, most)? < most {
+                    return Err("a page with fewer strings than it says".into());
+                }
+            }
+            Encoding::BYTE_STREAM_SPLIT => {
+                let (Count::Exact(most) | Count::AtMost(most)) = count;
+                if most > bytes.len() / least_bytes(self.column.physical_type()) {
+                    return Err("a page with fewer numbers than it says".into());
+                }
             }
             Encoding::DELTA_BINARY_PACKED => {
                 let width = if self.column.physical_type() == Type::INT32 { 32 } else { 64 };
@@ -86,33 +102,12 @@ impl<R: PageReader> Checked<R> {
             }
             _ => {}
         }
-        Ok(0)
-    }
-
-    /// Checks strings after their lengths. Where some values may be null there may be fewer; the
-    /// decoder would read lengths behind them, if the page says of more values than there are that
-    /// they are not null. Zeros make these empty strings.
-    fn check_strings(&self, bytes: &[u8], count: Count) -> std::result::Result<usize, Refused> {
-        let (Count::Exact(most) | Count::AtMost(most)) = count;
-        let missing = most - count_strings(bytes, most)?;
-        match count {
-            _ if missing == 0 => Ok(0),
-            Count::Exact(_) => Err("a page with fewer values than it says".into()),
-            Count::AtMost(_) => {
-                let zeros = missing * STRING_LENGTH_BYTES;
-                self.memory.decode(bytes.len() + zeros)?;
-                Ok(zeros)
-            }
-        }
+        Ok(())
     }
 
     /// A dictionary takes memory by its number of values, so these must be there.
     fn check_dictionary(&self, page: &[u8], count: usize) -> std::result::Result<(), Refused> {
-        let least = match self.column.physical_type() {
-            Type::INT64 | Type::DOUBLE => 8,
-            Type::BYTE_ARRAY => STRING_LENGTH_BYTES,
-            _ => 4,
-        };
+        let least = least_bytes(self.column.physical_type());
         let is_text = self.column.physical_type() == Type::BYTE_ARRAY;
         if count > page.len() / least || is_text && count_strings(page, count)? < count {
             return Err("a dictionary with fewer values than its header says".into());
@@ -125,7 +120,7 @@ impl<R: PageReader> Checked<R> {
         let level_max = self.column.max_def_level().unsigned_abs();
         match (level_max, encoding) {
             (0, _) => 0,
-            (_, Encoding::RLE) => {
+            (_, encoding) if is_rle(encoding) => {
                 let length = page.first_chunk().map_or(0, |&length| u32::from_le_bytes(length));
                 4usize.saturating_add(length as usize)
             }
@@ -134,6 +129,18 @@ impl<R: PageReader> Checked<R> {
                 (values * bits as usize).div_ceil(8)
             }
         }
+    }
+}
+
+fn is_rle(encoding: Encoding) -> bool {
+    encoding == Encoding::RLE
+}
+
+/// The least bytes of a value; a string follows its length.
+fn least_bytes(kind: Type) -> usize {
+    match kind {
+        Type::INT64 | Type::DOUBLE => 8,
+        _ => STRING_LENGTH_BYTES,
     }
 }
 
@@ -203,14 +210,11 @@ impl<R: PageReader> Iterator for Checked<R> {
 
 impl<R: PageReader> PageReader for Checked<R> {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
-        let Some(mut page) = self.pages.get_next_page()? else { return Ok(None) };
-        let zeros = self.check(&page).map_err(|Refused(error)| error)?;
-        if let Page::DataPage { buf, .. } = &mut page
-            && zeros > 0
-        {
-            *buf = [&buf[..], &vec![0; zeros]].concat().into();
+        let page = self.pages.get_next_page()?;
+        if let Some(page) = &page {
+            self.check(page).map_err(|Refused(error)| error)?;
         }
-        Ok(Some(page))
+        Ok(page)
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {

@@ -27,6 +27,7 @@ use cenote_store::WeightType;
 
 const BATCH: usize = 4096;
 const WHAT: &str = "pages of a Parquet file";
+const DECIMALS: &str = "decimals, which are not read: make them `double`";
 const METADATA: &str = "the metadata of a Parquet file";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,8 +118,20 @@ fn metadata<'a>(
     page_bytes.fetch_max(bytes, Ordering::Relaxed);
     let mut held = budget.hold(bytes, METADATA).map_err(|error| of_file(error, name))?;
     let metadata = footer.decode(file).map_err(wrap)?;
+    check_places(&metadata).map_err(wrap)?;
     held.shrink_to(footer.decoded_bytes);
     Ok((metadata, held))
+}
+
+/// Refuses places of columns that are negative, which the reader asserts.
+fn check_places(metadata: &ParquetMetaData) -> std::result::Result<(), ParquetError> {
+    for column in metadata.row_groups().iter().flat_map(|group| group.columns()) {
+        let dictionary = column.dictionary_page_offset().unwrap_or(0);
+        if column.data_page_offset().min(dictionary).min(column.compressed_size()) < 0 {
+            return Err(ParquetError::General("a column at a negative place".to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// Names the file that needs the memory.
@@ -136,7 +149,17 @@ fn broken(name: &str, error: &ParquetError) -> ImportError {
     ImportError::Format { input: name.to_owned(), reason }
 }
 
+/// Digits behind the point of numbers that are stored as integers.
+fn decimals(column: &ColumnDescriptor) -> i32 {
+    let is_decimal = matches!(column.logical_type_ref(), Some(LogicalType::Decimal(_)))
+        || column.converted_type() == ConvertedType::DECIMAL;
+    if is_decimal { column.type_scale() } else { 0 }
+}
+
 fn kind_of(column: &ColumnDescriptor) -> std::result::Result<Kind, String> {
+    if decimals(column) > 0 {
+        return Err(no_ids(&column.path().string(), &DECIMALS));
+    }
     let unsigned = matches!(
         column.logical_type_ref(),
         Some(LogicalType::Integer(kind)) if !kind.is_signed
@@ -156,6 +179,9 @@ fn kind_of(column: &ColumnDescriptor) -> std::result::Result<Kind, String> {
 }
 
 fn weight_kind_of(column: &ColumnDescriptor) -> std::result::Result<Kind, String> {
+    if decimals(column) > 0 {
+        return Err(no_weights(&column.path().string(), &DECIMALS));
+    }
     match column.physical_type() {
         Type::FLOAT | Type::DOUBLE => Ok(Kind::Float),
         Type::INT32 | Type::INT64 => kind_of(column),
@@ -176,6 +202,12 @@ impl<'a> Columns<'a> {
     /// Average bytes of a row group in the file, for progress.
     pub fn group_bytes(&self) -> u64 {
         self.bytes / self.groups().max(1) as u64
+    }
+
+    /// The part of [`Self::group_bytes`] before a row of a group.
+    pub fn bytes_before(&self, group: usize, row: u64) -> u64 {
+        let rows = self.group_rows(group).max(row).max(1);
+        (u128::from(self.group_bytes()) * u128::from(row) / u128::from(rows)) as u64
     }
 
     /// Rows of a row group.

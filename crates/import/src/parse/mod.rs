@@ -7,9 +7,9 @@
 //! - `matrix`: Matrix Market, coordinate layout
 //! - `binary`: `u32` and `u64` pairs, rows of edges, binary adjacency lists
 //! - `weighted`: edge lists with a weight on each line
-//! - `columns`, `pages`: columns of a Parquet file, page by page; `checked`, `delta`: checks pages
-//!   before they are decoded; `decoded`: passes on what they hold; `footer`, `thrift`: the metadata
-//!   of the file
+//! - `columns`, `pages`: columns of a Parquet file, page by page; `checked`, `delta`, `levels`:
+//!   checks pages before they are decoded; `decoded`: passes on what they hold; `footer`, `thrift`:
+//!   the metadata of the file
 //! - `choice`: chooses the columns that hold the edges
 //!
 //! A block of text begins at the start of a line and ends at the end of one.
@@ -23,6 +23,7 @@ pub(crate) mod delimited;
 mod delta;
 pub(crate) mod edges;
 mod footer;
+mod levels;
 pub(crate) mod lists;
 pub(crate) mod matrix;
 mod pages;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use cenote_import::{ImportConfig, ImportError, InputSpec, NoProgress, import};
+use cenote_import::{ComponentsConfig, ImportConfig, ImportError, Input, InputSpec};
+use cenote_import::{NoProgress, components, import};
 use cenote_store::WeightType;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
@@ -57,6 +58,49 @@ fn directed() -> ImportConfig {
 
 fn text(values: &[&str]) -> Column {
     Column::Text(values.iter().map(|&value| value.to_owned()).collect())
+}
+
+#[test]
+fn decimals_are_neither_ids_nor_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |schema, weights| {
+        let groups = [vec![Column::I64(vec![1]), Column::I64(vec![2]), Column::I64(vec![150])]];
+        let bytes = parquet(schema, WriterProperties::default(), &groups);
+        let spec = file(&folder, "a.parquet", &bytes);
+        let config = directed().weights(weights);
+        let imported = import(&[spec], &folder.path().join("a.cenote"), &config, &NoProgress);
+        imported.map_err(|error| error.to_string()).map(|_| ())
+    };
+    let weights = Some(WeightType::F64);
+    let ids = "message m { required int64 source (DECIMAL(9, 2)); required int64 target; \
+               required int64 weight; }";
+    assert!(refused(ids, None).unwrap_err().contains("column source holds decimals"));
+    let weighted = "message m { required int64 source; required int64 target; \
+                    required int64 weight (DECIMAL(9, 2)); }";
+    assert!(refused(weighted, weights).unwrap_err().contains("column weight holds decimals"));
+    // They are integers without digits behind the point.
+    refused(&weighted.replace("9, 2", "9, 0"), weights).unwrap();
+}
+
+#[test]
+fn memory_for_the_components_of_a_row_group_is_named_by_how_far_it_came() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = "message m { required int64 source; required int64 target; }";
+    let ids = |by: i64| Column::I64((0..150_000).map(|at| at * by % 90_001 * 1_000_003).collect());
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_data_page_size_limit(64 << 10)
+        .build();
+    let bytes = parquet(schema, properties, &[vec![ids(7_919), ids(104_729)]]);
+    let find = |memory_bytes| {
+        let inputs = [Input::File(file(&folder, "a.parquet", &bytes))];
+        let config = ComponentsConfig::default().threads(1).memory_bytes(memory_bytes);
+        components(&inputs, &config, &NoProgress)
+    };
+    let error = find(3 << 20).unwrap_err();
+    let ImportError::Straight { needed, .. } = error else { panic!("{error}") };
+    assert!(needed < 16 << 20, "{error}");
+    assert_eq!(find(needed).unwrap().ids.len(), 90_001);
 }
 
 #[test]
