@@ -40,16 +40,8 @@ impl<R: PageReader> Checked<R> {
                 return self.check_dictionary(buf, *num_values as usize);
             }
             Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
-                let count = *num_values as usize;
-                let levels = self.levels_bytes(buf, count, *def_level_encoding);
-                let (levels, values) =
-                    buf.split_at_checked(levels).ok_or("levels longer than their page")?;
-                let count = match (self.column.max_def_level().unsigned_abs(), levels) {
-                    (most @ 1.., [_, _, _, _, levels @ ..]) if is_rle(*def_level_encoding) => {
-                        Count::Exact(count_defined(levels, most.into(), count))
-                    }
-                    _ => Count::AtMost(count),
-                };
+                let (values, count) =
+                    self.behind_levels(buf, *num_values as usize, *def_level_encoding)?;
                 (values, count, *encoding)
             }
             Page::DataPageV2 {
@@ -103,6 +95,25 @@ impl<R: PageReader> Checked<R> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The values of a page of the first version, and how many there are.
+    fn behind_levels<'p>(
+        &self,
+        page: &'p [u8],
+        count: usize,
+        encoding: Encoding,
+    ) -> std::result::Result<(&'p [u8], Count), Refused> {
+        let levels = self.levels_bytes(page, count, encoding);
+        let (levels, values) =
+            page.split_at_checked(levels).ok_or("levels longer than their page")?;
+        let count = match (self.column.max_def_level().unsigned_abs(), levels) {
+            (most @ 1.., [_, _, _, _, levels @ ..]) if is_rle(encoding) => {
+                Count::Exact(count_defined(levels, most.into(), count))
+            }
+            _ => Count::AtMost(count),
+        };
+        Ok((values, count))
     }
 
     /// A dictionary takes memory by its number of values, so these must be there.
