@@ -25,7 +25,7 @@ impl<'a> ColumnChoice<'a> {
     }
 
     /// Source and target among `count` columns: as given, else by well-known names, else the first
-    /// two.
+    /// two; of two columns the one that is not given.
     pub fn ids(self, names: &[String], count: usize) -> Result<[usize; 2], Problem> {
         let place = |name: &str| names.iter().position(|known| is_named(known, name));
         let named =
@@ -35,6 +35,22 @@ impl<'a> ColumnChoice<'a> {
         let target = chosen(self.target, "`target_column`", names, count)?.unwrap_or(target);
         if count < 2 {
             return Err(Problem::Line("at least two columns".to_owned()));
+        }
+        if source == target {
+            // One was given, and is what the other would be by itself.
+            match (self.source, self.target, count) {
+                (Some(_), None, 2) => return Ok([source, 1 - source]),
+                (None, Some(_), 2) => return Ok([1 - target, target]),
+                _ => {}
+            }
+            let column = names
+                .get(source)
+                .map_or(String::new(), |name| format!(" `{}`", excerpt(name.as_bytes())));
+            return Err(Problem::Whole(format!(
+                "source and target would both be column {}{column}: give both `source_column` and \
+                 `target_column`",
+                source + 1
+            )));
         }
         Ok([source, target])
     }
@@ -128,7 +144,8 @@ mod tests {
         let ids = |target| ColumnChoice { target, ..ColumnChoice::default() }.ids(&names, 3);
         assert_eq!(ids(None).unwrap(), [2, 1]);
         assert_eq!(ids(Some("w")).unwrap(), [2, 0]);
-        assert_eq!(ids(Some("3")).unwrap(), [2, 2]);
+        let Err(Problem::Whole(reason)) = ids(Some("3")) else { panic!("the same") };
+        assert!(reason.starts_with("source and target would both be column 3 `src`"), "{reason}");
         let Err(Problem::Whole(reason)) = ids(Some("x")) else { panic!("unknown") };
         assert!(reason.contains("there are: w, Dst, src"), "{reason}");
         assert_eq!(ColumnChoice::default().weight(&names, 3, [2, 1]).unwrap(), 0);

@@ -27,7 +27,6 @@ use cenote_store::WeightType;
 
 const BATCH: usize = 4096;
 const WHAT: &str = "pages of a Parquet file";
-const DECIMALS: &str = "decimals, which are not read: make them `double`";
 const METADATA: &str = "the metadata of a Parquet file";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,16 +148,27 @@ fn broken(name: &str, error: &ParquetError) -> ImportError {
     ImportError::Format { input: name.to_owned(), reason }
 }
 
-/// Digits behind the point of numbers that are stored as integers.
-fn decimals(column: &ColumnDescriptor) -> i32 {
-    let is_decimal = matches!(column.logical_type_ref(), Some(LogicalType::Decimal(_)))
-        || column.converted_type() == ConvertedType::DECIMAL;
-    if is_decimal { column.type_scale() } else { 0 }
+/// What a column of integers holds that are not meant as such.
+fn no_numbers(column: &ColumnDescriptor) -> Option<&'static str> {
+    use ConvertedType::{
+        DATE, DECIMAL, TIME_MICROS, TIME_MILLIS, TIMESTAMP_MICROS, TIMESTAMP_MILLIS,
+    };
+    use LogicalType::{Date, Decimal, Time, Timestamp};
+    match (column.logical_type_ref(), column.converted_type()) {
+        (Some(Decimal(_)), _) | (_, DECIMAL) if column.type_scale() > 0 => {
+            Some("decimals, which are not read (make them `double`)")
+        }
+        (Some(Date | Time(_) | Timestamp(_)), _)
+        | (_, DATE | TIME_MILLIS | TIME_MICROS | TIMESTAMP_MILLIS | TIMESTAMP_MICROS) => {
+            Some("dates or times, which are not read (make them integers)")
+        }
+        _ => None,
+    }
 }
 
 fn kind_of(column: &ColumnDescriptor) -> std::result::Result<Kind, String> {
-    if decimals(column) > 0 {
-        return Err(no_ids(&column.path().string(), &DECIMALS));
+    if let Some(holds) = no_numbers(column) {
+        return Err(no_ids(&column.path().string(), &holds));
     }
     let unsigned = matches!(
         column.logical_type_ref(),
@@ -179,8 +189,8 @@ fn kind_of(column: &ColumnDescriptor) -> std::result::Result<Kind, String> {
 }
 
 fn weight_kind_of(column: &ColumnDescriptor) -> std::result::Result<Kind, String> {
-    if decimals(column) > 0 {
-        return Err(no_weights(&column.path().string(), &DECIMALS));
+    if let Some(holds) = no_numbers(column) {
+        return Err(no_weights(&column.path().string(), &holds));
     }
     match column.physical_type() {
         Type::FLOAT | Type::DOUBLE => Ok(Kind::Float),

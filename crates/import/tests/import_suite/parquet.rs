@@ -61,7 +61,7 @@ fn text(values: &[&str]) -> Column {
 }
 
 #[test]
-fn decimals_are_neither_ids_nor_weights() {
+fn decimals_and_times_are_neither_ids_nor_weights() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |schema, weights| {
         let groups = [vec![Column::I64(vec![1]), Column::I64(vec![2]), Column::I64(vec![150])]];
@@ -78,8 +78,45 @@ fn decimals_are_neither_ids_nor_weights() {
     let weighted = "message m { required int64 source; required int64 target; \
                     required int64 weight (DECIMAL(9, 2)); }";
     assert!(refused(weighted, weights).unwrap_err().contains("column weight holds decimals"));
+    let times = weighted.replace("DECIMAL(9, 2)", "TIMESTAMP(MILLIS, true)");
+    assert!(refused(&times, weights).unwrap_err().contains("column weight holds dates or times"));
+    let times = ids.replace("DECIMAL(9, 2)", "TIMESTAMP_MILLIS");
+    assert!(refused(&times, None).unwrap_err().contains("column source holds dates or times"));
     // They are integers without digits behind the point.
     refused(&weighted.replace("9, 2", "9, 0"), weights).unwrap();
+}
+
+#[test]
+fn one_column_is_not_both_source_and_target() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = "message m { required int64 day; required int64 user; required int64 film; }";
+    let groups = [vec![Column::I64(vec![1]), Column::I64(vec![2]), Column::I64(vec![3])]];
+    let bytes = parquet(schema, WriterProperties::default(), &groups);
+    let text = "day,user,film\n1,2,3\n";
+    for spec in [file(&folder, "a.parquet", &bytes), file(&folder, "a.csv", text.as_bytes())] {
+        let out = folder.path().join("a.cenote");
+        let run = |spec: InputSpec| import(&[spec], &out, &directed(), &NoProgress);
+        let named = |source: Option<&str>, target: Option<&str>| {
+            let mut spec = spec.clone();
+            spec.source_column = source.map(str::to_owned);
+            spec.target_column = target.map(str::to_owned);
+            run(spec)
+        };
+        let error = named(Some("user"), None).unwrap_err().to_string();
+        assert!(error.contains("both be column 2 `user`"), "{error}");
+        let error = named(None, Some("1")).unwrap_err().to_string();
+        assert!(error.contains("both be column 1 `day`"), "{error}");
+        named(Some("user"), Some("film")).unwrap();
+        std::fs::remove_file(&out).unwrap();
+    }
+    // Of two columns the other one.
+    let spec = file(&folder, "b.csv", b"film,user\n3,2\n");
+    for (source, target, edge) in [(Some("user"), None, (2, 3)), (None, Some("film"), (2, 3))] {
+        let mut spec = spec.clone();
+        (spec.source_column, spec.target_column) =
+            (source.map(str::to_owned), target.map(str::to_owned));
+        assert_imports(&[spec], &directed(), &integers(&[edge]), &[]);
+    }
 }
 
 #[test]
