@@ -99,7 +99,8 @@ impl<T: AsRef<[u8]>> EdgeColumns<T> {
         self.source.len()
     }
 
-    pub fn are_equal(&self) -> bool {
+    /// Whether the columns have as many values as each other.
+    pub fn have_one_length(&self) -> bool {
         let weights = self.weights.as_ref().map_or(self.len(), Vec::len);
         self.target.len() == self.len() && weights == self.len()
     }

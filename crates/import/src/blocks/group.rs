@@ -40,18 +40,18 @@ pub(super) fn parse<S: Sink>(
     let together = {
         let _turn = group.file.turn.read().unwrap_or_else(PoisonError::into_inner);
         let opened = columns.group(group.index, pass.workers)?;
-        parse_rows(pass, (group, opened), block, sink, faults, &mut done)
+        parse_rows(pass, opened, block, sink, faults, &mut done)
     };
     match together {
         // Others have pages in memory, too. Alone, a page may take all of it.
         Err(PassError::Import(ImportError::Memory { .. })) if pass.workers > 1 => {
             let _turn = group.file.turn.write().unwrap_or_else(PoisonError::into_inner);
             let opened = columns.group(group.index, 1)?;
-            parse_rows(pass, (group, opened), block, sink, faults, &mut done)?;
+            parse_rows(pass, opened, block, sink, faults, &mut done)?;
         }
         result => result?,
     }
-    let bytes = columns.group_bytes() - columns.bytes_before(group.index, done);
+    let bytes = columns.group_bytes() - columns.bytes_of_rows(group.index, done);
     pass.meter.read.fetch_add(bytes, Ordering::Relaxed);
     pass.report();
     Ok(())
@@ -60,7 +60,7 @@ pub(super) fn parse<S: Sink>(
 /// Parses the rows behind the `done` first ones, which it counts.
 fn parse_rows<S: Sink>(
     pass: &Pass<'_>,
-    (row_group, mut group): (&RowGroup<'_>, Group<'_, '_>),
+    mut group: Group<'_, '_>,
     block: &Block<'_>,
     sink: &mut S,
     faults: &Faults,
@@ -87,8 +87,7 @@ fn parse_rows<S: Sink>(
         let parsed = decoded::parse(&edges, sink);
         sink.end_block();
         parsed.map_err(|fault| super::explain(fault, block, first_row, pass.inputs))?;
-        let bytes_before = |row| row_group.file.columns.bytes_before(row_group.index, row);
-        let read = bytes_before(at) - bytes_before(*done);
+        let read = group.bytes_of_rows(at) - group.bytes_of_rows(*done);
         pass.meter.read.fetch_add(read, Ordering::Relaxed);
         *done = at;
         for count in [&pass.meter.unpacked, &pass.meter.parsed] {

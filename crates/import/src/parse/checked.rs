@@ -63,17 +63,16 @@ impl<R: PageReader> Checked<R> {
             Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY if !self.has_dictionary => {
                 return Err("a page of places in a dictionary that is missing".into());
             }
-            Encoding::PLAIN if self.column.physical_type() == Type::BYTE_ARRAY => {
-                let (Count::Exact(most) | Count::AtMost(most)) = count;
-                if count_strings(bytes, most)? < most {
-                    return Err("a page with fewer strings than it says".into());
-                }
+            Encoding::PLAIN
+                if self.column.physical_type() == Type::BYTE_ARRAY
+                    && count_strings(bytes, count.most())? < count.most() =>
+            {
+                return Err("a page with fewer strings than it says".into());
             }
-            Encoding::BYTE_STREAM_SPLIT => {
-                let (Count::Exact(most) | Count::AtMost(most)) = count;
-                if most > bytes.len() / least_bytes(self.column.physical_type()) {
-                    return Err("a page with fewer numbers than it says".into());
-                }
+            Encoding::BYTE_STREAM_SPLIT
+                if count.most() > bytes.len() / least_bytes(self.column.physical_type()) =>
+            {
+                return Err("a page with fewer numbers than it says".into());
             }
             Encoding::DELTA_BINARY_PACKED => {
                 let width = if self.column.physical_type() == Type::INT32 { 32 } else { 64 };
@@ -108,7 +107,7 @@ impl<R: PageReader> Checked<R> {
         let (levels, values) =
             page.split_at_checked(levels).ok_or("levels longer than their page")?;
         let count = match (self.column.max_def_level().unsigned_abs(), levels) {
-            (most @ 1.., [_, _, _, _, levels @ ..]) if is_rle(encoding) => {
+            (most @ 1.., [_, _, _, _, levels @ ..]) if encoding == Encoding::RLE => {
                 Count::Exact(count_defined(levels, most.into(), count))
             }
             _ => Count::AtMost(count),
@@ -131,7 +130,7 @@ impl<R: PageReader> Checked<R> {
         let level_max = self.column.max_def_level().unsigned_abs();
         match (level_max, encoding) {
             (0, _) => 0,
-            (_, encoding) if is_rle(encoding) => {
+            (_, Encoding::RLE) => {
                 let length = page.first_chunk().map_or(0, |&length| u32::from_le_bytes(length));
                 4usize.saturating_add(length as usize)
             }
@@ -141,10 +140,6 @@ impl<R: PageReader> Checked<R> {
             }
         }
     }
-}
-
-fn is_rle(encoding: Encoding) -> bool {
-    encoding == Encoding::RLE
 }
 
 /// The least bytes of a value; a string follows its length.
@@ -176,9 +171,13 @@ enum Count {
 }
 
 impl Count {
-    fn exact(self) -> Self {
+    fn most(self) -> usize {
         let (Count::Exact(count) | Count::AtMost(count)) = self;
-        Count::Exact(count)
+        count
+    }
+
+    fn exact(self) -> Self {
+        Count::Exact(self.most())
     }
 
     /// The number of encoded differences, if it is possible.

@@ -47,8 +47,8 @@ impl<'a> ColumnChoice<'a> {
                 .get(source)
                 .map_or(String::new(), |name| format!(" `{}`", excerpt(name.as_bytes())));
             return Err(Problem::Whole(format!(
-                "source and target would both be column {}{column}: give both `source_column` and \
-                 `target_column`",
+                "source and target would both be column {}{column}: give two columns as \
+                 `source_column` and `target_column`",
                 source + 1
             )));
         }

@@ -214,10 +214,10 @@ impl<'a> Columns<'a> {
         self.bytes / self.groups().max(1) as u64
     }
 
-    /// The part of [`Self::group_bytes`] before a row of a group.
-    pub fn bytes_before(&self, group: usize, row: u64) -> u64 {
-        let rows = self.group_rows(group).max(row).max(1);
-        (u128::from(self.group_bytes()) * u128::from(row) / u128::from(rows)) as u64
+    /// The part of [`Self::group_bytes`] that the first rows of a row group take.
+    pub fn bytes_of_rows(&self, index: usize, rows: u64) -> u64 {
+        let all = self.group_rows(index).max(rows).max(1);
+        (u128::from(self.group_bytes()) * u128::from(rows) / u128::from(all)) as u64
     }
 
     /// Rows of a row group.
@@ -247,7 +247,7 @@ impl<'a> Columns<'a> {
                 row_bytes += column.uncompressed_size().max(0) as usize / rows.max(1);
             }
         }
-        Ok(Group { file: self, columns, row_bytes, share })
+        Ok(Group { file: self, index, columns, row_bytes, share })
     }
 }
 
@@ -260,6 +260,7 @@ struct Column<'a> {
 
 pub(crate) struct Group<'f, 'a> {
     file: &'f Columns<'a>,
+    index: usize,
     /// Source, target and, if weights are imported, weight.
     columns: Vec<Column<'a>>,
     row_bytes: usize,
@@ -267,8 +268,13 @@ pub(crate) struct Group<'f, 'a> {
 }
 
 impl Group<'_, '_> {
-    /// The edges of the next rows, of about `limit` bytes at most; the first is number `row`. None
-    /// at the end.
+    /// As [`Columns::bytes_of_rows`].
+    pub fn bytes_of_rows(&self, rows: u64) -> u64 {
+        self.file.bytes_of_rows(self.index, rows)
+    }
+
+    /// The edges of the next rows, of about `limit` bytes at most; the first is number `row`. There
+    /// are none at the end.
     pub fn next(&mut self, limit: usize, row: u64) -> Result<EdgeColumns<ByteArray>> {
         let rows = (limit / self.row_bytes).clamp(1, BATCH);
         let [source, target] = [self.ids(0, rows, row)?, self.ids(1, rows, row)?];
@@ -277,7 +283,7 @@ impl Group<'_, '_> {
             None => None,
         };
         let edges = EdgeColumns { source, target, weights };
-        if !edges.are_equal() {
+        if !edges.have_one_length() {
             let e = ParquetError::General("columns differ in length".to_owned());
             return Err(broken(&self.file.name, &e));
         }

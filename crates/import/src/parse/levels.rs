@@ -1,6 +1,8 @@
 //! Counts the values of a page of Parquet that are not null, from its definition levels: runs of
 //! equal levels and groups of eight packed ones in turn (the format's RLE/bit-packing hybrid).
 
+use super::pages::take_number;
+
 /// Counts levels that equal `most` among the first `values`; those that cannot be read as if they
 /// did, since the decoder may think so.
 pub(super) fn count_defined(mut bytes: &[u8], most: u64, values: usize) -> usize {
@@ -33,14 +35,6 @@ pub(super) fn count_defined(mut bytes: &[u8], most: u64, values: usize) -> usize
 fn level_at(bytes: &[u8], bit: usize, width: usize) -> u64 {
     let bit_of = |bit: usize| u64::from(bytes[bit / 8] >> (bit % 8) & 1);
     (0..width).fold(0, |level, at| level | bit_of(bit + at) << at)
-}
-
-/// A number in groups of seven bits, the lowest first; `None` if it is cut off or too long.
-fn take_number(bytes: &mut &[u8]) -> Option<u64> {
-    let end = bytes.iter().take(5).position(|&byte| byte & 0x80 == 0)? + 1;
-    let (number, rest) = bytes.split_at(end);
-    *bytes = rest;
-    Some(number.iter().rev().fold(0, |sum, &byte| sum << 7 | u64::from(byte & 0x7f)))
 }
 
 #[cfg(test)]

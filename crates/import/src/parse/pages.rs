@@ -185,11 +185,17 @@ fn page_sizes(mut header: &[u8]) -> Option<PageSizes> {
 /// number, here a non-negative one.
 fn field(header: &mut &[u8]) -> Option<u64> {
     let (0x15, rest) = header.split_first()? else { return None };
-    let end = rest.iter().take(5).position(|&byte| byte & 0x80 == 0)? + 1;
-    let (number, rest) = rest.split_at(end);
     *header = rest;
-    let number = number.iter().rev().fold(0, |sum, &byte| sum << 7 | u64::from(byte & 0x7f));
-    Some(number >> 1)
+    Some(take_number(header)? >> 1)
+}
+
+/// A number of at most 32 bits in groups of seven, the lowest first; `None` if it is cut off or
+/// longer.
+pub(super) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+    let end = bytes.iter().take(5).position(|&byte| byte & 0x80 == 0)? + 1;
+    let (number, rest) = bytes.split_at(end);
+    *bytes = rest;
+    Some(number.iter().rev().fold(0, |sum, &byte| sum << 7 | u64::from(byte & 0x7f)))
 }
 
 #[cfg(test)]

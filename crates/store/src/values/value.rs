@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::weights::value::exact_integer;
+
 /// Type of the values of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -63,10 +65,12 @@ impl ValueType {
     /// `None` if it is none of this type.
     pub fn parse(self, text: &str) -> Option<Value> {
         self.parse_own(text).or_else(|| {
-            // Only integers that an f64 represents exactly.
-            let number: f64 = text.parse().ok()?;
-            let is_exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
-            self.parse_own(&(is_exact.then_some(number)? as i64).to_string())
+            let integer = exact_integer(text.parse().ok()?)?;
+            match self {
+                Self::U64 => u64::try_from(integer).ok().map(Value::U64),
+                Self::I64 => Some(Value::I64(integer)),
+                Self::F64 => None,
+            }
         })
     }
 

@@ -52,6 +52,12 @@ pub struct WeightSummary {
     pub(crate) any: bool,
 }
 
+/// A number as an integer, if it is one that an `f64` represents exactly.
+pub(crate) fn exact_integer(number: f64) -> Option<i64> {
+    const MOST: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
+    (number.fract() == 0.0 && number.abs() <= MOST).then_some(number as i64)
+}
+
 impl WeightType {
     /// Every type and its name on the command line.
     pub const NAMES: [(&'static str, WeightType); 4] =
@@ -92,14 +98,12 @@ impl WeightType {
         let weight = match self {
             Self::F32 => Weight::F32(text.parse().ok()?),
             Self::F64 => Weight::F64(text.parse().ok()?),
-            Self::U32 => match text.parse() {
-                Ok(weight) => Weight::U32(weight),
-                Err(_) => return self.of_f64(text.parse().ok()?),
-            },
-            Self::I64 => match text.parse() {
-                Ok(weight) => Weight::I64(weight),
-                Err(_) => return self.of_f64(text.parse().ok()?),
-            },
+            Self::U32 | Self::I64 => {
+                return match text.parse::<i64>() {
+                    Ok(integer) => self.of_integer(integer.into()),
+                    Err(_) => self.of_f64(text.parse().ok()?),
+                };
+            }
         };
         weight.ordered()
     }
@@ -109,13 +113,7 @@ impl WeightType {
         match self {
             Self::F32 => Weight::F32(value as f32).ordered(),
             Self::F64 => Weight::F64(value).ordered(),
-            // Only integers that an f64 represents exactly.
-            Self::U32 | Self::I64
-                if value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0 =>
-            {
-                self.of_integer(value as i128)
-            }
-            Self::U32 | Self::I64 => None,
+            Self::U32 | Self::I64 => self.of_integer(exact_integer(value)?.into()),
         }
     }
 

@@ -100,13 +100,13 @@ impl<'a> State<'a> {
     }
 
     /// Appends a vertex to the window.
-    pub fn push(&mut self, rank: f64, divisor: f64) {
+    fn push(&mut self, rank: f64, divisor: f64) {
         self.window_numbers.push(self.plan.number_of(rank, divisor));
         self.window_divisors.push(divisor);
     }
 
     /// Writes what the window has of the vertices before `end`, and clears it.
-    pub fn flush(&mut self, end: usize) -> cenote_engine::Result<()> {
+    fn flush(&mut self, end: usize) -> cenote_engine::Result<()> {
         let first = (end - self.window_numbers.len()) as u64;
         self.file.write(self.numbers + 8 * first, &self.window_numbers)?;
         self.window_divisors.write(self.file, self.divisors, first)?;
