@@ -19,7 +19,7 @@ use cenote_store::WeightType;
 
 use crate::config::Input;
 use crate::edges::{Edges, OpenRows, integer_ids, ordered_weights};
-use crate::parse::choice::{ColumnChoice, NULL, no_ids, no_weights, two_kinds};
+use crate::parse::choice::{ColumnChoice, Known, NULL, no_ids, no_weights, two_kinds};
 use crate::rows::{self, EdgeColumns, IdColumn, RowReader, STREAM_BYTES, WrongRow, row_error};
 
 const CHUNK_ROWS: usize = 1024;
@@ -130,11 +130,11 @@ struct Columns {
 impl Columns {
     fn choose(schema: &Schema, asked: ColumnChoice<'_>) -> Result<Self, String> {
         let fields = schema.fields();
-        let flat: Vec<usize> =
-            (0..fields.len()).filter(|&at| !fields[at].data_type().is_nested()).collect();
-        let names: Vec<String> = flat.iter().map(|&at| fields[at].name().clone()).collect();
-        let chosen = asked.ids(&names, flat.len()).map_err(|problem| problem.reason())?;
-        let ids = chosen.map(|id| flat[id]);
+        let nested: Vec<usize> =
+            (0..fields.len()).filter(|&at| fields[at].data_type().is_nested()).collect();
+        let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
+        let known = Known { names: &names, count: names.len(), nested: &nested };
+        let ids = asked.ids(known).map_err(|problem| problem.reason())?;
         let kind = |id: usize| match (fields[id].data_type(), kind_of(fields[id].data_type())) {
             (_, Some(kind @ (Kind::Integers | Kind::Names))) => Ok(Some(kind)),
             // A column without rows, or of nulls, which are refused by row.
@@ -148,8 +148,8 @@ impl Columns {
             return Err(two_kinds(fields[ids[0]].name(), fields[ids[1]].name()));
         }
         let has_names = kinds.contains(&Some(Kind::Names));
-        let weight = asked.weight(&names, flat.len(), chosen).map_err(|problem| problem.reason());
-        let weight = weight.map(|weight| flat[weight]).and_then(|weight| {
+        let weight = asked.weight(known, ids).map_err(|problem| problem.reason());
+        let weight = weight.and_then(|weight| {
             match (fields[weight].data_type(), kind_of(fields[weight].data_type())) {
                 (_, Some(Kind::Integers | Kind::Floats)) | (DataType::Null, _) => Ok(weight),
                 (other, _) => Err(no_weights(fields[weight].name(), other)),

@@ -132,7 +132,8 @@ pub struct InputSpec {
     pub format: Option<Format>,
     /// Column of the source, by name or by number from 1, for CSV, TSV and Parquet. `None`: a
     /// column named `source`, `src` or `from` together with one named `target`, `dst` or `to`;
-    /// else the first two.
+    /// else the first two. A nested column (a struct, list or map) counts as one; it holds neither
+    /// ids nor weights, so it is passed over where no column is given, and an error where it is.
     pub source_column: Option<String>,
     /// Column of the target.
     pub target_column: Option<String>,

@@ -7,6 +7,45 @@ use crate::error::excerpt;
 /// Names of the columns of source and target, in the order of preference.
 const NAMES: [(&str, &str); 3] = [("source", "target"), ("src", "dst"), ("from", "to")];
 
+/// The columns that there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'a> {
+    /// Their names, none without a header.
+    pub names: &'a [String],
+    pub count: usize,
+    /// Those of structs, lists or maps. Each counts as one column, and is chosen only if it is
+    /// given, which is an error.
+    pub nested: &'a [usize],
+}
+
+impl Known<'_> {
+    /// The place of the first column with this name.
+    fn named(self, name: &str) -> Option<usize> {
+        self.flat().find(|&at| self.names.get(at).is_some_and(|known| is_named(known, name)))
+    }
+
+    /// The columns that are not nested.
+    fn flat(self) -> impl Iterator<Item = usize> {
+        (0..self.count).filter(move |at| self.nested.binary_search(at).is_err())
+    }
+
+    /// The column given as `option`, whose place `refuse` refuses if it is nested.
+    fn given(
+        self,
+        given: Option<&str>,
+        option: &str,
+        refuse: fn(&str, &dyn std::fmt::Display) -> String,
+    ) -> Result<Option<usize>, Problem> {
+        let place = chosen(given, option, self.names, self.count)?;
+        match place.filter(|place| self.nested.contains(place)) {
+            Some(nested) => Err(Problem::Whole(refuse(&self.names[nested], &NESTED))),
+            None => Ok(place),
+        }
+    }
+}
+
+const NESTED: &str = "nested values (a struct, list or map)";
+
 /// The columns given by the user, each by its name, or by its number from 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ColumnChoice<'a> {
@@ -24,54 +63,57 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
-    /// Source and target among `count` columns: as given, else by well-known names, else the first
-    /// two; of two columns the one that is not given.
-    pub fn ids(self, names: &[String], count: usize) -> Result<[usize; 2], Problem> {
-        let place = |name: &str| names.iter().position(|known| is_named(known, name));
-        let named =
-            NAMES.iter().find_map(|(source, target)| Some((place(source)?, place(target)?)));
-        let (source, target) = named.unwrap_or((0, 1));
-        let source = chosen(self.source, "`source_column`", names, count)?.unwrap_or(source);
-        let target = chosen(self.target, "`target_column`", names, count)?.unwrap_or(target);
-        if count < 2 {
+    /// Source and target: as given, else by well-known names, else the first two that are not
+    /// nested; of two columns the one that is not given.
+    pub fn ids(self, known: Known<'_>) -> Result<[usize; 2], Problem> {
+        let named = NAMES
+            .iter()
+            .find_map(|(source, target)| Some((known.named(source)?, known.named(target)?)));
+        let flat: Vec<usize> = known.flat().take(3).collect();
+        let first = || Some((*flat.first()?, *flat.get(1)?));
+        let defaults = named.or_else(first);
+        let source = known.given(self.source, "`source_column`", no_ids)?;
+        let target = known.given(self.target, "`target_column`", no_ids)?;
+        let Some(defaults) = defaults else {
             return Err(Problem::Line("at least two columns".to_owned()));
+        };
+        if let ([one, other], true) = (&flat[..], source.is_some() != target.is_some()) {
+            // The other one of two.
+            let rest = |given: usize| if given == *one { *other } else { *one };
+            let (source, target) = (source.or(target.map(rest)), target.or(source.map(rest)));
+            return Ok([source.unwrap_or(*one), target.unwrap_or(*other)]);
         }
-        if source == target {
-            // One was given, and is what the other would be by itself.
-            match (self.source, self.target, count) {
-                (Some(_), None, 2) => return Ok([source, 1 - source]),
-                (None, Some(_), 2) => return Ok([1 - target, target]),
-                _ => {}
-            }
-            let column = names
-                .get(source)
-                .map_or(String::new(), |name| format!(" `{}`", excerpt(name.as_bytes())));
-            return Err(Problem::Whole(format!(
-                "source and target would both be column {}{column}: give two columns as \
-                 `source_column` and `target_column`",
-                source + 1
-            )));
+        let (source, target) = (source.unwrap_or(defaults.0), target.unwrap_or(defaults.1));
+        if source != target {
+            return Ok([source, target]);
         }
-        Ok([source, target])
+        let column = known
+            .names
+            .get(source)
+            .map_or(String::new(), |name| format!(" `{}`", excerpt(name.as_bytes())));
+        Err(Problem::Whole(format!(
+            "source and target would both be column {}{column}: give two columns as \
+             `source_column` and `target_column`",
+            source + 1
+        )))
     }
 
     /// The weight: as given, else by a well-known name, else the only column that holds no id, or
     /// without names the first such one.
-    pub fn weight(self, names: &[String], count: usize, ids: [usize; 2]) -> Result<usize, Problem> {
+    pub fn weight(self, known: Known<'_>, ids: [usize; 2]) -> Result<usize, Problem> {
         let whole = |reason: &str| Err(Problem::Whole(reason.to_owned()));
-        if let Some(place) = chosen(self.weight, "`weight_column`", names, count)? {
+        if let Some(place) = known.given(self.weight, "`weight_column`", no_weights)? {
             if ids.contains(&place) {
                 return whole("`weight_column` is the column of an id; give another");
             }
             return Ok(place);
         }
-        let place = |name: &&str| names.iter().position(|known| is_named(known, name));
-        let named = ["weight", "w"].iter().find_map(place);
-        let others: Vec<usize> = (0..count).filter(|place| !ids.contains(place)).collect();
+        let named = ["weight", "w"].iter().find_map(|name| known.named(name));
+        let others: Vec<usize> = known.flat().filter(|place| !ids.contains(place)).collect();
         match (named, &others[..]) {
             (Some(place), _) if !ids.contains(&place) => Ok(place),
             (_, [only]) => Ok(*only),
-            (_, [first, ..]) if names.is_empty() => Ok(*first),
+            (_, [first, ..]) if known.names.is_empty() => Ok(*first),
             (_, []) => whole(
                 "has no column of weights beside source and target: import it without `weights`",
             ),
@@ -141,13 +183,14 @@ mod tests {
     #[test]
     fn columns_are_found_by_name_or_place() {
         let names: Vec<String> = ["w", "Dst", "src"].map(String::from).to_vec();
-        let ids = |target| ColumnChoice { target, ..ColumnChoice::default() }.ids(&names, 3);
+        let known = Known { names: &names, count: 3, nested: &[] };
+        let ids = |target| ColumnChoice { target, ..ColumnChoice::default() }.ids(known);
         assert_eq!(ids(None).unwrap(), [2, 1]);
         assert_eq!(ids(Some("w")).unwrap(), [2, 0]);
         let Err(Problem::Whole(reason)) = ids(Some("3")) else { panic!("the same") };
         assert!(reason.starts_with("source and target would both be column 3 `src`"), "{reason}");
         let Err(Problem::Whole(reason)) = ids(Some("x")) else { panic!("unknown") };
         assert!(reason.contains("there are: w, Dst, src"), "{reason}");
-        assert_eq!(ColumnChoice::default().weight(&names, 3, [2, 1]).unwrap(), 0);
+        assert_eq!(ColumnChoice::default().weight(known, [2, 1]).unwrap(), 0);
     }
 }

@@ -4,17 +4,17 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parquet::basic::{ConvertedType, LogicalType, Type};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::SerializedPageReader;
-use parquet::schema::types::ColumnDescriptor;
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type as Field};
 
 use super::Problem;
 use super::checked::Checked;
-use super::choice::{ColumnChoice, NULL, no_ids, no_weights, two_kinds};
+use super::choice::{ColumnChoice, Known, NULL, no_ids, no_weights, two_kinds};
 use super::footer;
 use super::pages::{Memory, Pages};
 use crate::budget::{Budget, Held};
@@ -66,24 +66,8 @@ pub(crate) fn open<'a>(
     let bytes = file.metadata().map_err(input_error(&name, "examine"))?.len();
     let (metadata, metadata_held) = metadata(&file, &name, (budget, page_bytes))?;
     let schema = metadata.file_metadata().schema_descr();
-    let flat: Vec<usize> =
-        (0..schema.num_columns()).filter(|&i| schema.column(i).max_rep_level() == 0).collect();
-    let names: Vec<String> = flat.iter().map(|&i| schema.column(i).path().string()).collect();
-    let refuse_choice = |problem: Problem| refuse(problem.reason());
-    let asked = ColumnChoice::of(spec);
-    let ids = asked.ids(&names, flat.len()).map_err(refuse_choice)?;
-    let mut places = ids.map(|id| flat[id]).to_vec();
-    let kind = |&place: &usize| kind_of(&schema.column(place)).map_err(refuse);
-    let mut kinds = places.iter().map(kind).collect::<Result<Vec<_>>>()?;
-    if (kinds[0] == Kind::Text) != (kinds[1] == Kind::Text) {
-        let [source, target] = ids.map(|id| names[id].as_str());
-        return Err(refuse(two_kinds(source, target)));
-    }
-    if weights.is_some() {
-        let place = flat[asked.weight(&names, flat.len(), ids).map_err(refuse_choice)?];
-        places.push(place);
-        kinds.push(weight_kind_of(&schema.column(place)).map_err(refuse)?);
-    }
+    let (places, kinds) = choose(schema, spec, weights).map_err(refuse)?;
+    check_codecs(&metadata, &places).map_err(refuse)?;
     let file = Arc::new(file);
     Ok(Columns {
         file,
@@ -97,6 +81,67 @@ pub(crate) fn open<'a>(
         budget,
         page_bytes,
     })
+}
+
+/// The places of the columns of source, target and, if weights are imported, weight, and what they
+/// hold.
+fn choose(
+    schema: &SchemaDescriptor,
+    spec: &InputSpec,
+    weights: Option<WeightType>,
+) -> std::result::Result<(Vec<usize>, Vec<Kind>), String> {
+    let fields = schema.root_schema().get_fields();
+    let nested: Vec<usize> = (0..fields.len()).filter(|&at| is_nested(&fields[at])).collect();
+    let names: Vec<String> = fields.iter().map(|field| field.name().to_owned()).collect();
+    let known = Known { names: &names, count: names.len(), nested: &nested };
+    // A nested column is stored in several places, or in one that is not it.
+    let place_of = |column: usize| {
+        let mut places = 0..schema.num_columns();
+        let found = places.find(|&place| schema.get_column_root_idx(place) == column);
+        found.expect("a column that is not nested has a place")
+    };
+    let asked = ColumnChoice::of(spec);
+    let ids = asked.ids(known).map_err(Problem::reason)?;
+    let mut places = ids.map(place_of).to_vec();
+    let kind = |&place: &usize| kind_of(&schema.column(place));
+    let mut kinds = places.iter().map(kind).collect::<std::result::Result<Vec<_>, _>>()?;
+    if (kinds[0] == Kind::Text) != (kinds[1] == Kind::Text) {
+        let [source, target] = ids.map(|id| names[id].as_str());
+        return Err(two_kinds(source, target));
+    }
+    if weights.is_some() {
+        let place = place_of(asked.weight(known, ids).map_err(Problem::reason)?);
+        places.push(place);
+        kinds.push(weight_kind_of(&schema.column(place))?);
+    }
+    Ok((places, kinds))
+}
+
+fn is_nested(field: &Field) -> bool {
+    let info = field.get_basic_info();
+    field.is_group() || info.has_repetition() && info.repetition() == Repetition::REPEATED
+}
+
+/// Refuses columns with a compression that is not read.
+fn check_codecs<'m>(
+    metadata: &'m ParquetMetaData,
+    places: &[usize],
+) -> std::result::Result<(), String> {
+    let columns =
+        |group: &'m RowGroupMetaData| places.iter().map(move |&place| group.column(place));
+    for column in metadata.row_groups().iter().flat_map(columns) {
+        let codec = match column.compression() {
+            Compression::BROTLI(_) => "Brotli",
+            Compression::LZO => "LZO",
+            _ => continue,
+        };
+        return Err(format!(
+            "column {} is compressed with {codec}, which is not read: write the file with zstd, \
+             snappy, gzip, lz4 or no compression",
+            column.column_path().string()
+        ));
+    }
+    Ok(())
 }
 
 /// The metadata of a file, with its memory.

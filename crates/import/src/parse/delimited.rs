@@ -1,6 +1,6 @@
 //! Parses CSV and TSV: chosen columns of several.
 
-use super::choice::ColumnChoice;
+use super::choice::{ColumnChoice, Known};
 use super::token::{for_each_line, integer_id};
 use super::{BlockStats, Fault, Problem, Sink};
 use crate::config::{Format, Header, InputSpec};
@@ -37,11 +37,12 @@ impl Layout {
             Header::Auto => by_name || !fields.iter().take(2).all(|f| integer_id(f).is_ok()),
         };
         let names: Vec<String> = fields.iter().map(|f| String::from_utf8_lossy(f).into()).collect();
-        let known: &[String] = if header { &names } else { &[] };
+        let names: &[String] = if header { &names } else { &[] };
+        let known = Known { names, count: fields.len(), nested: &[] };
         let asked = ColumnChoice::of(spec);
-        let [source, target] = asked.ids(known, fields.len())?;
+        let [source, target] = asked.ids(known)?;
         let weight = match weights {
-            Some(kind) => Some((kind, asked.weight(known, fields.len(), [source, target])?)),
+            Some(kind) => Some((kind, asked.weight(known, [source, target])?)),
             None => None,
         };
         Ok((Self { separator, quotes, source, target, weight }, header))

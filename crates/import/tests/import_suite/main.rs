@@ -4,6 +4,7 @@
 
 mod arrow;
 mod budgets;
+mod columns;
 mod data;
 mod errors;
 mod faults;

@@ -18,6 +18,8 @@ pub enum Column {
     I64(Vec<i64>),
     F64(Vec<f64>),
     Text(Vec<String>),
+    /// Of a repeated column, a value in each row.
+    Repeated(Vec<i64>),
 }
 
 /// Writes a Parquet file with row groups of these columns.
@@ -38,6 +40,10 @@ pub fn parquet(
                     one.typed::<Int32Type>().write_batch(values, Some(&levels), None)
                 }
                 Column::I64(values) => one.typed::<Int64Type>().write_batch(values, None, None),
+                Column::Repeated(values) => {
+                    let (levels, starts) = (vec![1; values.len()], vec![0; values.len()]);
+                    one.typed::<Int64Type>().write_batch(values, Some(&levels), Some(&starts))
+                }
                 Column::F64(values) => one.typed::<DoubleType>().write_batch(values, None, None),
                 Column::Text(values) => {
                     let texts: Vec<ByteArray> = values.iter().map(|t| t.as_str().into()).collect();
@@ -84,6 +90,25 @@ fn decimals_and_times_are_neither_ids_nor_weights() {
     assert!(refused(&times, None).unwrap_err().contains("column source holds dates or times"));
     // They are integers without digits behind the point.
     refused(&weighted.replace("9, 2", "9, 0"), weights).unwrap();
+}
+
+#[test]
+fn a_compression_that_is_not_read_is_named_with_the_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = "message m { required int64 source; required int64 target; }";
+    let groups = [vec![Column::I64(vec![1]), Column::I64(vec![2])]];
+    let bytes = parquet(schema, WriterProperties::default(), &groups);
+    for (codec, name) in [(4, "Brotli"), (3, "LZO")] {
+        // The codec, a zigzag number, follows the path of the column.
+        let mut bytes = bytes.clone();
+        let at = bytes.windows(8).position(|part| part == b"target\x15\x00").unwrap();
+        bytes[at + 7] = 2 * codec;
+        let spec = file(&folder, "a.parquet", &bytes);
+        let run = import(&[spec], &folder.path().join("a.cenote"), &directed(), &NoProgress);
+        let error = run.unwrap_err().to_string();
+        let expected = format!("a.parquet: column target is compressed with {name}, which is not");
+        assert!(error.contains(&expected) && error.contains("zstd"), "{error}");
+    }
 }
 
 #[test]
