@@ -105,7 +105,7 @@ class FileError(CenoteError, OSError):
         ...     cenote.open("data")
         ... except OSError as error:
         ...     print(type(error).__name__, error.errno, error)
-        FileError None data: cannot use: it is a directory
+        FileError None data: cannot use: it is a directory: give a file
     """
 
 

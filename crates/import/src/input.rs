@@ -29,6 +29,17 @@ pub enum Packing {
     Zstd,
 }
 
+impl Packing {
+    /// The name of the program.
+    fn packer(self) -> Option<&'static str> {
+        match self {
+            Packing::Plain => None,
+            Packing::Gzip => Some("gzip"),
+            Packing::Zstd => Some("zstd"),
+        }
+    }
+}
+
 pub(super) struct Source<'a> {
     pub name: String,
     pub format: Format,
@@ -165,10 +176,19 @@ pub(super) fn open_raw<'a>(spec: &InputSpec) -> Result<RowReader<'a>> {
 
 fn open_file(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file"));
+    if file.metadata()?.is_dir() { Err(is_folder()) } else { Ok(file) }
+}
+
+fn is_folder() -> io::Error {
+    io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file; give the files in it")
+}
+
+/// Refuses a folder, whose name says no format.
+pub(super) fn refuse_folder(spec: &InputSpec) -> Result<()> {
+    if !spec.is_stdin() && spec.path.is_dir() {
+        return Err(input_error(&spec.name(), "open")(is_folder()));
     }
-    Ok(file)
+    Ok(())
 }
 
 /// Identifies the compression by the first bytes and adds the decoder.
@@ -233,9 +253,8 @@ fn peek(raw: &mut impl Read) -> io::Result<Vec<u8>> {
 
 /// The compression by the first bytes. Those of `.u32` and `.u64` files may be anything.
 fn packing_of(head: &[u8], spec: &InputSpec, format: Format) -> Packing {
-    let file_name = spec.path.to_string_lossy();
     let binary = matches!(format, Format::U32 | Format::U64 | Format::AdjacencyU32);
-    let is_packed = strip_compression(&file_name).len() < file_name.len();
+    let is_packed = packing_by_name(&spec.path) != Packing::Plain;
     if binary && !spec.is_stdin() && !is_packed && Format::of_path(&spec.path) == Some(format) {
         return Packing::Plain;
     }
@@ -244,6 +263,53 @@ fn packing_of(head: &[u8], spec: &InputSpec, format: Format) -> Packing {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Packing::Zstd,
         [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Packing::Zstd,
         _ => Packing::Plain,
+    }
+}
+
+/// Says of an input that could not be parsed how it is packed, where its name or format say
+/// otherwise.
+pub(super) fn explain_packing(error: ImportError, inputs: &[Input<'_>]) -> ImportError {
+    let (ImportError::Line { input: name, .. } | ImportError::Format { input: name, .. }) = &error
+    else {
+        return error;
+    };
+    let spec = inputs.iter().find_map(|input| match input {
+        Input::File(spec) if !is_read_once(spec) && spec.name() == *name => Some(spec),
+        _ => None,
+    });
+    match spec.and_then(|spec| other_packing(spec, name, &error)) {
+        Some(reason) => ImportError::Format { input: name.clone(), reason },
+        None => error,
+    }
+}
+
+fn other_packing(spec: &InputSpec, name: &str, error: &ImportError) -> Option<String> {
+    let format = format_of(spec).ok()?;
+    let head = peek(&mut File::open(&spec.path).ok()?).ok()?;
+    let packing = packing_of(&head, spec, format);
+    if format == Format::Parquet {
+        let packer = packing.packer()?;
+        return Some(format!("is packed with {packer}: unpack it first, Parquet packs its pages"));
+    }
+    let packer = packing_by_name(&spec.path).packer()?;
+    let is_known = reject_other_formats(&head, name, format, packing).is_err();
+    if packing != Packing::Plain || head.is_empty() || is_known {
+        return None;
+    }
+    let message = error.to_string();
+    let fault = message.strip_prefix(&format!("{name}: ")).unwrap_or(&message);
+    Some(format!(
+        "is not packed with {packer}, as its name says, and was read as it is: {fault}; get the \
+         file anew, or give it the ending of what it holds"
+    ))
+}
+
+fn packing_by_name(path: &Path) -> Packing {
+    let name = path.to_string_lossy();
+    match strip_compression(&name).len() {
+        length if length == name.len() => Packing::Plain,
+        _ if name.ends_with(".gz") => Packing::Gzip,
+        _ => Packing::Zstd,
     }
 }
 

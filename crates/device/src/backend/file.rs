@@ -120,7 +120,10 @@ fn check_kind(kind: FileType, name: &str) -> Result<()> {
     if kind.is_file() || kind.is_block_device() {
         return Ok(());
     }
-    let reason = if kind.is_dir() { "it is a directory" } else { "it is no file or block device" };
+    let reason = match kind.is_dir() {
+        true => "it is a directory: give a file",
+        false => "it is no file or block device",
+    };
     Err(DeviceError::file(name, "use")(io::Error::new(io::ErrorKind::InvalidInput, reason)))
 }
 

@@ -18,6 +18,7 @@ use crate::budget::{Budget, Held};
 use crate::config::Input;
 use crate::error::{ImportError, Result};
 use crate::head::{Content, End};
+use crate::input;
 use crate::once::OpenCopies;
 use crate::parse::token::require_line_ends;
 use crate::parse::{BlockStats, Fault, Sink, binary, delimited, edges, lists, matrix, weighted};
@@ -214,7 +215,10 @@ pub(super) fn run<W: Worker>(
         ends
     });
     if let Some((_, error)) = faults.first.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(error);
+        return Err(match error {
+            PassError::Import(error) => input::explain_packing(error, pass.inputs).into(),
+            PassError::NotInteger => error,
+        });
     }
     let totals = totals.into_inner().unwrap_or_else(PoisonError::into_inner);
     for (input, end) in ends {

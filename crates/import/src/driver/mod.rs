@@ -169,8 +169,10 @@ pub(super) fn check_free_space(config: &ImportConfig) -> Result<()> {
     )))
 }
 
-/// Checks that the format of a file is known, and that it has weights if they are imported.
+/// Checks that a file is no folder, that its format is known, and that it has weights if they are
+/// imported.
 pub(super) fn check_file(spec: &InputSpec, weights: Option<WeightType>) -> Result<()> {
+    input::refuse_folder(spec)?;
     let format = input::format_of(spec)?;
     let Some(kind) = weights.filter(|_| !spec.is_vertices) else { return Ok(()) };
     let refuse = |reason: String| Err(ImportError::Format { input: spec.name(), reason });

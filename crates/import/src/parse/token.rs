@@ -113,8 +113,11 @@ pub(crate) fn check_name(token: &[u8]) -> Result<(), Fault> {
         let expected = format!("an id of 1 to {NAME_BYTES_MAX} bytes, not {}", token.len());
         return Err(Fault::Token { expected });
     }
-    if std::str::from_utf8(token).is_err() || token.contains(&0) {
+    if std::str::from_utf8(token).is_err() {
         return Err(Fault::Token { expected: "ids in UTF-8 text".to_owned() });
+    }
+    if token.contains(&0) {
+        return Err(Fault::Token { expected: "ids without NUL bytes (zeros)".to_owned() });
     }
     Ok(())
 }

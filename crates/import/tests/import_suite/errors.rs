@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_import::{
-    Format, IdKind, ImportConfig, ImportError, InputSpec, NoProgress, Phase, Progress, import,
+    ComponentsConfig, Edges, Format, IdKind, ImportConfig, ImportError, Input, InputSpec,
+    NoProgress, Phase, Progress, import,
 };
 
 use crate::oracle::file;
@@ -88,7 +89,7 @@ fn binary_junk_is_no_text() {
     let junk: Vec<u8> = (0..5000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     assert_refused("a.txt", &junk, &["line "]);
     assert_refused("a.txt", b"a b\n\xff\xfe c\n", &["line 2", "UTF-8", "\\xff\\xfe c"]);
-    assert_refused("a.txt", b"a b\nc\0 d\n", &["line 2", "UTF-8"]);
+    assert_refused("a.txt", b"a b\nc\0 d\n", &["line 2", "ids without NUL bytes", "c\\0 d"]);
     assert_refused("a.txt", b"BZh91AY&SY", &["bzip2"]);
     assert_refused("a.txt", b"\xfd7zXZ\0", &["xz"]);
     assert_refused("a.txt", b"PAR1xxxx", &["`format` parquet"]);
@@ -126,7 +127,8 @@ fn headers_that_are_wrong_are_named() {
     assert_refused("a.graph", b"x\n", &["line 1", "METIS header"]);
     assert_refused("a.graph", b"2 1\n2\n1\n1\n", &["line 4", "after the 2 vertices"]);
     assert_refused("a.graph", b"2 1\n2\n0\n", &["line 3", "from 1 to 2"]);
-    assert_refused("a.csv", b"", &["column names"]);
+    assert_refused("a.mtx", b"", &["rows columns entries"]);
+    assert_refused("a.graph", b"", &["METIS file begins"]);
     assert_refused("a.csv", b"only\n1\n", &["two columns"]);
 }
 
@@ -141,10 +143,38 @@ fn an_unknown_column_is_named_with_those_there_are() {
 
 #[test]
 fn empty_input_is_an_error() {
-    for name in ["a.txt", "a.u32", "a.adjlist", "a.v", "a.adj"] {
+    for name in ["a.txt", "a.u32", "a.adjlist", "a.v", "a.adj", "a.csv", "a.tsv", "a.csv.gz"] {
         assert_refused(name, b"", &["no edges and no vertices"]);
     }
+    assert_refused("a.csv", b"source,target\n", &["no edges and no vertices"]);
     assert_refused("a.txt", b"# nothing\n\n", &["no edges and no vertices"]);
+}
+
+#[test]
+fn a_folder_is_no_file_whatever_it_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["edges", "edges.csv", "edges.parquet", "edges.u32", "edges.txt.gz"] {
+        let path = folder.path().join(name);
+        std::fs::create_dir(&path).unwrap();
+        let message = refusal(&[InputSpec::new(path)], &config());
+        let expected = format!("{name}: cannot open: it is a folder, not a file; give the files");
+        assert!(message.contains(&expected), "{message}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_packed_as_its_name_says_is_named() {
+    let junk: Vec<u8> = (0..300u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let page = b"<html>\n<title>not found</title>\n";
+    for (name, packer) in [("a.csv.gz", "gzip"), ("a.txt.gz", "gzip"), ("a.txt.zst", "zstd")] {
+        let says = format!("{name}: is not packed with {packer}, as its name says, and was read");
+        assert_refused(name, &junk, &[&says, "expected ", "get the file anew"]);
+        assert_refused(name, page, &[&says, "line 1: expected", "found \"<html>\""]);
+    }
+    assert_refused("a.csv.gz", b"\xfd7zXZ\0", &["a.csv.gz: is packed with xz; unpack it first"]);
+    assert_refused("a.txt.zst", &gzip(b"1\n"), &["a.txt.zst: line 1: expected"]);
+    let packed = gzip(b"PAR1 and so on");
+    assert_refused("a.parquet.gz", &packed, &["a.parquet.gz: is packed with gzip: unpack it"]);
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn a_list_that_is_wrong_is_named_with_its_place() {
         (spec("v.parquet", b""), &["v.parquet", "not from format parquet"]),
         (Vertices::iter([3, -1]).into(), &["an iterator of vertices", "row 2", "found -1"]),
         (Vertices::iter(["a", ""]).named("mine").into(), &["mine", "row 2", "1 to 65535 bytes"]),
-        (Vertices::slice(&["a\0b"]).into(), &["vertices in memory", "row 1", "UTF-8"]),
+        (Vertices::slice(&["a\0b"]).into(), &["vertices in memory", "row 1", "without NUL bytes"]),
         (InputSpec::vertices(folder.path().join("none")).into(), &["none", "open"]),
     ];
     for (input, parts) in cases {

@@ -155,6 +155,9 @@ fn is_straight<P: clap::Args + Params>(
     given: Option<&'static str>,
 ) -> Result<bool> {
     let (first, has_format) = (&run.plan.graph.graph, edges.files.has_format());
+    if let Some(folder) = std::iter::once(first).chain(&edges.more).find(|path| path.is_dir()) {
+        bail!("{}: it is a folder, not a file; give the files in it", folder.display());
+    }
     if !Graph::is_edges(first, has_format) {
         if let Some(flag) = given {
             let shown = first.display();
