@@ -30,7 +30,8 @@ def components(
 
     The answer is that of `import_graph` and `Graph.wcc`: each vertex has the smallest id of its
     component. The ids of all vertices are in memory, 20 to 24 bytes for each integer, and 12 after
-    that; a graph file takes less.
+    that; a graph file takes less. Edges that are none, in memory or in a file, give an empty
+    answer.
 
     Args:
         edges: as in `import_graph`: paths, tables, matrices, graphs, arrays or an iterable.
@@ -100,6 +101,7 @@ def degrees(
     The answer is that of `import_graph` with `keep_duplicates=True` and `Graph.degrees`. One pass
     cannot leave out repeated edges, so `keep_duplicates` must be given. The ids of all vertices and
     their degrees are in memory, 24 to 29 bytes for each integer, 32 to 38 if edges are directed.
+    Edges that are none, in memory or in a file, give an empty answer.
 
     Args:
         edges: as in `import_graph`: paths, tables, matrices, graphs, arrays or an iterable.

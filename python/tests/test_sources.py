@@ -142,7 +142,7 @@ def test_strings_of_digits_stay_strings():
     assert ids_of("padded.txt") == [1, 2, 7]
 
 
-def test_no_edges_in_memory_have_no_components_and_make_no_graph():
+def test_no_edges_have_no_components_and_make_no_graph():
     strings = pl.DataFrame(schema={"a": pl.String, "b": pl.String})
     empty = [
         [],
@@ -159,10 +159,16 @@ def test_no_edges_in_memory_have_no_components_and_make_no_graph():
     for edges in [*empty, strings]:
         with pytest.raises(cenote.InvalidInput, match="a graph has one vertex at least"):
             cenote.import_graph(edges, "h.cenote")
-    Path("empty.txt").touch()
-    with pytest.raises(cenote.InvalidInput, match="is it the right file"):
-        cenote.components("empty.txt")
-    assert os.listdir() == ["empty.txt"]
+    pl.DataFrame(schema={"a": pl.Int64, "b": pl.Int64}).write_parquet("none.parquet")
+    Path("header.csv").write_text("a,b\n")
+    for name in ["empty.txt", "empty.csv", "header.csv", "none.parquet"]:
+        Path(name).touch()
+        found = cenote.components(name)
+        assert (len(found), found.components, found.largest) == (0, 0, 0)
+        assert len(cenote.degrees(name, keep_duplicates=True)) == 0
+        with pytest.raises(cenote.InvalidInput, match="no edges and no vertices found"):
+            cenote.import_graph(name, "h.cenote")
+    assert not Path("h.cenote").exists()
 
 
 def test_edges_of_networkx_without_the_attribute_have_weight_1():

@@ -153,7 +153,8 @@ impl<'a> Head<'a> {
                     Format::MatrixMarket => {
                         "ends before the line `rows columns entries` of Matrix Market"
                     }
-                    _ => "is empty: a line of column names was expected",
+                    // Without a line there is no edge.
+                    _ => return Ok(None),
                 };
                 Err(ImportError::Format { input: name.to_owned(), reason: reason.to_owned() })
             }

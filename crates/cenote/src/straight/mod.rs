@@ -185,7 +185,8 @@ impl<'a, F: Finding> Straight<'a, F> {
         self
     }
 
-    /// Reads the edges and computes the answer.
+    /// Reads the edges and computes the answer, which is empty if there are no edges and no
+    /// vertices, in files as well as in memory.
     ///
     /// # Errors
     /// [`Error::MemoryBudget`] if the vertices do not fit the memory; inputs that cannot be read,

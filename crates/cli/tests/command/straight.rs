@@ -110,6 +110,20 @@ fn degrees_of_edges_are_those_of_their_graph_with_repeated_edges() {
 }
 
 #[test]
+fn folders_are_no_edges_and_files_without_edges_have_no_components() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("parts.csv")).unwrap();
+    for args in ["parts.csv", "parts.csv --format csv", "none.txt parts.csv"] {
+        fs::write(bench.path("none.txt"), "").unwrap();
+        let message = bench.fail_quietly(&format!("run wcc {args} --out x.csv"));
+        assert!(message.contains("parts.csv: it is a folder, not a file"), "{args}: {message}");
+    }
+    bench.succeed("run wcc none.txt --out x.csv");
+    assert_eq!(fs::read_to_string(bench.path("x.csv")).unwrap(), "vertex,component\n");
+    bench.succeed("run degrees none.txt --keep-duplicates --out y.csv");
+}
+
+#[test]
 fn degrees_of_edges_want_to_know_that_repeated_edges_count() {
     let bench = Bench::new();
     fs::write(bench.path("a.txt"), "1 2\n2 1\n").unwrap();

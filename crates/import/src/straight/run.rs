@@ -9,7 +9,7 @@ use super::state::State;
 use crate::blocks::{self, Meter, Pass, PassError, PassResult};
 use crate::budget::Budget;
 use crate::config::{IdKind, ImportConfig, Input};
-use crate::driver::{block_bytes, check_options, nothing_in, seconds_since};
+use crate::driver::{block_bytes, check_options, seconds_since};
 use crate::error::{ImportError, Result};
 use crate::ids::kind::id_kind;
 use crate::ids::strings::{Dictionary, StringMap};
@@ -69,7 +69,8 @@ pub struct PassStats {
     pub threads: usize,
 }
 
-/// Finds something in one pass. `config` is that of an import of the same edges.
+/// Finds something in one pass. `config` is that of an import of the same edges. Of inputs without
+/// an edge or a vertex, files as well as edges in memory, it is nothing.
 pub(super) fn find<F: Finding>(
     inputs: &[Input<'_>],
     config: &ImportConfig,
@@ -138,7 +139,8 @@ impl Run<'_> {
         let stats = self.read(done, started)?;
         let count = met.count();
         let found = F::of_integers(met.finish(), self.config.workers());
-        Ok(self.answer(found.map_err(|error| self.explain(error, count, 0))?, stats)?)
+        let (ids, found) = found.map_err(|error| self.explain(error, count, 0))?;
+        Ok(Answer { ids, found, stats })
     }
 
     fn named<F: Finding>(&self, again: bool, started: &RealClock) -> Result<Answer<F::Found>> {
@@ -151,12 +153,12 @@ impl Run<'_> {
             done.map_err(|error| self.explain(error.into_import(), names.count(), F::NAME_BYTES))?;
         let stats = self.read(done, started)?;
         let (count, (state, memory)) = (names.count(), named.finish());
-        let found = names
+        let (ids, found) = names
             .finish(self.config.workers())
             .and_then(|names| F::of_names(names, &state, self.budget))
             .map_err(|error| self.explain(error, count, 0))?;
         drop(memory);
-        self.answer(found, stats)
+        Ok(Answer { ids, found, stats })
     }
 
     fn pass(&self, again: bool) -> Pass<'_> {
@@ -188,14 +190,6 @@ impl Run<'_> {
             threads: self.config.workers(),
             ..PassStats::default()
         })
-    }
-
-    fn answer<T>(&self, (ids, found): (VertexIds, T), stats: PassStats) -> Result<Answer<T>> {
-        // A file may be another one, or of another format; edges in memory may have become none.
-        match ids.is_empty() && self.inputs.iter().any(|input| input.path().is_some()) {
-            true => Err(nothing_in(self.inputs)),
-            false => Ok(Answer { ids, found, stats }),
-        }
     }
 
     /// Adds to an error of missing memory how far the vertices came, and how much would do if each

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_import::{
     ComponentsConfig, Edges, Format, IdKind, ImportConfig, ImportError, Input, InputSpec,
-    NoProgress, Phase, Progress, import,
+    NoProgress, Phase, Progress, components, import,
 };
 
 use crate::oracle::file;
@@ -148,6 +148,22 @@ fn empty_input_is_an_error() {
     }
     assert_refused("a.csv", b"source,target\n", &["no edges and no vertices"]);
     assert_refused("a.txt", b"# nothing\n\n", &["no edges and no vertices"]);
+}
+
+#[test]
+fn nothing_is_found_straight_in_files_and_in_memory_without_edges() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = ComponentsConfig::default().memory_bytes(32 << 20);
+    let none: &[(u32, u32)] = &[];
+    let files = [("a.txt", ""), ("b.txt", "# none\n"), ("a.csv", ""), ("b.csv", "a,b\n")];
+    let files = files.map(|(name, text)| Input::File(file(&folder, name, text.as_bytes())));
+    for input in files.into_iter().chain([Edges::slice(none).into()]) {
+        let name = input.name();
+        let found = components(&[input], &config, &NoProgress).unwrap();
+        assert_eq!((found.ids.len(), found.components, found.largest), (0, 0, 0), "{name}");
+    }
+    let ended = Input::File(file(&folder, "a.mtx", b""));
+    assert!(components(&[ended], &config, &NoProgress).is_err(), "it has a header");
 }
 
 #[test]
