@@ -300,4 +300,4 @@ def is_inward(direction: str) -> bool:
 
 def _is_one(ids: object) -> bool:
     """Whether it is one id, not several."""
-    return isinstance(ids, str | int | np.integer)
+    return isinstance(ids, str | int | np.integer) or hasattr(ids, "as_py")

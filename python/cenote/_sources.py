@@ -75,7 +75,11 @@ def vertices_of(vertices: Any) -> list[Input]:
         return []
     if _is_path(vertices):
         return [("vertices_path", vertices)]
-    found = [int(v) if isinstance(v, np.integer) else v for v in vertices]
+    if isinstance(vertices, bytes | bytearray):
+        raise TypeError(f"vertices: {vertices!r} is bytes: decode() it for a path, or give a list")
+    # Of pyarrow, each may be a scalar.
+    plain = (v.as_py() if hasattr(v, "as_py") else v for v in vertices)
+    found = [int(v) if isinstance(v, np.integer) else v for v in plain]
     if any(isinstance(v, bool) for v in found):
         raise InvalidInput("vertices: expected integers from 0 to 2^64 - 1, or strings, not bool")
     return [("vertices", found)] if found else []

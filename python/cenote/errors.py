@@ -98,7 +98,9 @@ class Unsupported(CenoteError):
 
 
 class FileError(CenoteError, OSError):
-    """A file could not be opened, read or written; `errno` is that of the system.
+    """A file could not be opened, read or written.
+
+    `errno` is that of the system, and `filename` the path.
 
     Example:
         >>> try:

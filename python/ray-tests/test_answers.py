@@ -127,6 +127,19 @@ def test_tables_name_vertices_by_the_users_ids(packages, sharded, folder):
         sharded.degrees().write("parts")
 
 
+def test_ids_are_arrays_of_any_kind_and_no_bytes(sharded):
+    expected = sharded.numbers_of(["bash", "vim"])
+    column = pa.array(["bash", "vim"])
+    for ids in [column, pa.chunked_array([column]), list(column), np.array(column), iter(column)]:
+        assert sharded.numbers_of(ids) == expected
+    assert sharded.numbers_of(column[1]) == expected[1:]
+    for wrong in [b"bash", bytearray(b"bash"), [b"bash"]]:
+        with pytest.raises(TypeError, match=r"expected an integer or a string.*decode\(\)"):
+            sharded.numbers_of(wrong)
+    with pytest.raises(TypeError, match=r"memory: expected bytes.*not a bool"):
+        cenote.ray.open(sharded.manifest.folder, memory=True)
+
+
 def _same(one, other):
     columns = zip(one.columns, other.columns, strict=True)
     return all(a.to_pylist() == b.to_pylist() for a, b in columns)

@@ -152,6 +152,9 @@ impl Ids {
                 if id.is_instance_of::<PyBool>() {
                     return Err(integer);
                 }
+                if id.is_instance_of::<PyBytes>() {
+                    return Err("expected an integer or a string: decode() bytes");
+                }
                 ids.append_value(id.extract().map_err(|_| integer)?);
             }
             Self::Strings(ids) => {
@@ -205,8 +208,9 @@ impl Shape {
 
     /// Refuses a row that is no edge, or that has more or fewer items than those before.
     fn check(&mut self, at: usize, row: &Bound<'_, PyAny>) -> PyResult<()> {
-        // A string is a sequence of strings, and no edge.
-        let items = if row.is_instance_of::<PyString>() { None } else { row.len().ok() };
+        // A string is a sequence of strings, bytes are one of integers, and both no edge.
+        let is_text = row.is_instance_of::<PyString>() || row.is_instance_of::<PyBytes>();
+        let items = if is_text { None } else { row.len().ok() };
         let least = if self.weights.is_some() { 3 } else { 2 };
         let reason = match (items, self.items) {
             (Some(items), Some(first)) if items == first => return Ok(()),

@@ -20,7 +20,7 @@ use crate::batches::Raised;
 use crate::call::Call;
 use crate::errors::Failure;
 use crate::import::{columns, id_kind, input};
-use crate::options::{at_least_one, size};
+use crate::options::{at_least_one, path, size};
 
 /// What Python can find straight from edges.
 pub trait Found: Finding<Output: Send + Sync, Summary: Send> + Send + Sync + 'static {
@@ -148,11 +148,11 @@ fn option<F: Found>(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Step<F>> {
             step(move |over| over.threads(threads))
         }
         "temp_dir" => {
-            let folder: PathBuf = value.extract()?;
+            let folder = path(name, value)?;
             step(move |over| over.temp_dir(folder))
         }
         "out" => {
-            let path: PathBuf = value.extract()?;
+            let path = path(name, value)?;
             step(move |over| over.out(path))
         }
         _ => F::option(name, value)?

@@ -1,5 +1,7 @@
 //! Errors as exceptions of `cenote.errors`, with the library's messages.
 
+use std::path::Path;
+
 use arrow_schema::ArrowError;
 use cenote::Error;
 use cenote::import::ImportError;
@@ -89,14 +91,12 @@ fn of_replay(error: &ReplayError, message: &str) -> PyErr {
         // A trace that cannot be read, or one that is no trace.
         ReplayError::Workload(fault) => match std::error::Error::source(fault) {
             Some(source) => match source.downcast_ref::<std::io::Error>() {
-                Some(source) => return exception(name_of(source), message, source.raw_os_error()),
+                Some(source) => return of_file(source, message, error.path()),
                 None => "InvalidInput",
             },
             None => "InvalidInput",
         },
-        ReplayError::File { source, .. } => {
-            return exception(name_of(source), message, source.raw_os_error());
-        }
+        ReplayError::File { source, .. } => return of_file(source, message, error.path()),
         ReplayError::Device(_) | ReplayError::Pool(_) | ReplayError::Threads { .. } => {
             "DeviceError"
         }
@@ -105,12 +105,17 @@ fn of_replay(error: &ReplayError, message: &str) -> PyErr {
     exception(name, message, None)
 }
 
-/// The exception of an I/O error.
-fn name_of(source: &std::io::Error) -> &'static str {
-    match source.kind() {
+/// The exception of an I/O error, with the path as `filename`, which those of Python have.
+fn of_file(source: &std::io::Error, message: &str, path: Option<&Path>) -> PyErr {
+    let name = match source.kind() {
         std::io::ErrorKind::NotFound => "FileMissing",
         _ => "FileError",
-    }
+    };
+    let error = exception(name, message, source.raw_os_error());
+    let Some(path) = path else { return error };
+    let path = path.display().to_string();
+    let set = Python::attach(|py| error.value(py).setattr("filename", path));
+    set.err().unwrap_or(error)
 }
 
 /// A message with the names that options and calls have in Python, where it has those of the
@@ -154,8 +159,9 @@ fn of(error: &Error) -> PyErr {
         Error::Locked { .. } => "GraphLocked",
         Error::Unsupported(_) => "Unsupported",
         Error::Cancelled => return PyKeyboardInterrupt::new_err(message),
-        Error::Io { source, .. } => {
-            return exception(name_of(source), &message, source.raw_os_error());
+        Error::Io { context, source } => {
+            let path = context.split_once(": cannot ").map(|(path, _)| Path::new(path));
+            return of_file(source, &message, path);
         }
         Error::Device(_) => "DeviceError",
         _ => "CenoteError",

@@ -20,7 +20,7 @@ use crate::arrow::reader_of;
 use crate::batches::{PyBatches, Raised};
 use crate::call::Call;
 use crate::errors::{Failure, invalid};
-use crate::options::{at_least_one, integer, size};
+use crate::options::{at_least_one, integer, path, size, word};
 use crate::tables::PyTables;
 
 /// A step of building an import, on the thread that runs it.
@@ -41,7 +41,7 @@ fn step(step: impl FnOnce(Import<'static>) -> Import<'static> + Send + 'static) 
 }
 
 fn one_of<T: Copy>(name: &str, value: &Bound<'_, PyAny>, known: &[(&str, T)]) -> PyResult<T> {
-    let text: String = value.extract()?;
+    let text = word(name, value)?;
     known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
         let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
         invalid(format!("{name} is {text}: expected {}", words.join(", ")))
@@ -141,7 +141,7 @@ fn option(name: &str, value: &Bound<'_, PyAny>, seed: u64) -> PyResult<Step> {
             step(move |import| import.threads(threads))
         }
         "temp_dir" => {
-            let folder: PathBuf = value.extract()?;
+            let folder = path(name, value)?;
             step(move |import| import.temp_dir(folder))
         }
         "tiers" => {
@@ -149,7 +149,7 @@ fn option(name: &str, value: &Bound<'_, PyAny>, seed: u64) -> PyResult<Step> {
             step(move |import| tiers.iter().fold(import, |import, tier| import.tier(tier)))
         }
         "tier_policy" => {
-            let policy: String = value.extract()?;
+            let policy = word(name, value)?;
             step(move |import| import.tier_policy(policy))
         }
         "tier_block" => {

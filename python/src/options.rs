@@ -1,5 +1,7 @@
 //! Options of runs by their names, and the values of their answers that NumPy can read in place.
 
+use std::path::PathBuf;
+
 use cenote::algo::betweenness::Scale;
 use cenote::algo::pagerank::Variant;
 use cenote::algo::similar::Measure;
@@ -13,7 +15,7 @@ use cenote::run::{Algorithm, Run};
 use cenote::{MemorySize, Strategy};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyString};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyInt, PyString};
 
 use crate::array::Slice;
 use crate::batches::shown;
@@ -48,19 +50,19 @@ pub fn apply<'g, A: Options>(
             "cache" => run.cache(size(&name, &value)?),
             "threads" => run.threads(at_least_one(&name, &value)?),
             "strategy" => {
-                let text: String = value.extract()?;
+                let text = word(&name, &value)?;
                 run.strategy(
                     text.parse::<Strategy>()
                         .map_err(|reason| invalid(format!("strategy is {text}: {reason}")))?,
                 )
             }
             "depth" => run.depth(at_least_one(&name, &value)?),
-            "explain" => run.explain(value.extract()?),
-            "record" => run.record(value.extract()?),
-            "verify" => run.verify(value.extract()?),
-            "command" => run.command(value.extract::<String>()?),
-            "state_dir" => run.state_dir(value.extract::<std::path::PathBuf>()?),
-            "out" => run.out(value.extract::<std::path::PathBuf>()?),
+            "explain" => run.explain(flag(&name, &value)?),
+            "record" => run.record(flag(&name, &value)?),
+            "verify" => run.verify(flag(&name, &value)?),
+            "command" => run.command(word(&name, &value)?),
+            "state_dir" => run.state_dir(path(&name, &value)?),
+            "out" => run.out(path(&name, &value)?),
             _ => A::set(run, &name, &value)?.ok_or_else(|| {
                 PyTypeError::new_err(format!("{} has no option `{name}`", A::NAME))
             })?,
@@ -69,19 +71,53 @@ pub fn apply<'g, A: Options>(
     Ok(run)
 }
 
+/// The error of an option of another type.
+fn other_type(name: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
+    let kind = value.get_type().name().map_or("?".to_owned(), |kind| kind.to_string());
+    PyTypeError::new_err(format!("{name}: expected {expected}, not a {kind}"))
+}
+
+/// An option that is set or not.
+pub fn flag(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    value.extract().map_err(|_| other_type(name, value, "True or False"))
+}
+
+/// An option that is a number.
+pub fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    value.extract().map_err(|_| other_type(name, value, "a number"))
+}
+
+/// An option that is text.
+pub fn word(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    value.extract().map_err(|_| other_type(name, value, "text"))
+}
+
+/// An option that is the path of a file or folder.
+pub fn path(name: &str, value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    value.extract().map_err(|_| other_type(name, value, "a path"))
+}
+
+/// The weights of a mapping from ids.
+fn weights_of(name: &str, weights: &Bound<'_, PyDict>) -> PyResult<Vec<f64>> {
+    let weight = |(id, weight): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        number(&format!("{name}: the weight of {}", shown(&id)), &weight)
+    };
+    weights.iter().map(weight).collect()
+}
+
 /// An integer option that is not negative.
 pub fn integer<T: TryFrom<u64>>(name: &str, value: &Bound<'_, PyAny>) -> PyResult<T> {
     let outside = || {
         let most = u64::MAX >> (u64::BITS as usize - 8 * size_of::<T>());
         invalid(format!("{name} is {}: expected an integer from 0 to {most}", shown(value)))
     };
+    if value.is_instance_of::<PyBool>() {
+        return Err(other_type(name, value, "an integer"));
+    }
     match value.extract::<u64>() {
         Ok(number) => T::try_from(number).map_err(|_| outside()),
         Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Err(outside()),
-        Err(_) => {
-            let kind = value.get_type().name()?;
-            Err(PyTypeError::new_err(format!("{name}: expected an integer, not a {kind}")))
-        }
+        Err(_) => Err(other_type(name, value, "an integer")),
     }
 }
 
@@ -104,14 +140,16 @@ pub fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<MemorySize> {
     if let Ok(text) = value.cast::<PyString>() {
         return text.to_cow()?.parse().map_err(|reason: String| wrong(&reason));
     }
+    let expected = "bytes, or text such as \"64MiB\"";
+    if value.is_instance_of::<PyBool>() {
+        return Err(other_type(name, value, expected));
+    }
     match value.extract::<u64>() {
         Ok(bytes) => Ok(MemorySize::Bytes(bytes)),
         Err(error) if !error.is_instance_of::<PyOverflowError>(value.py()) => {
-            let kind = value.get_type().name()?;
-            let expected = "expected bytes, or text such as \"64MiB\"";
-            Err(PyTypeError::new_err(format!("{name}: {expected}, not a {kind}")))
+            Err(other_type(name, value, expected))
         }
-        Err(_) => Err(wrong("expected bytes, or text such as \"64MiB\"")),
+        Err(_) => Err(wrong(&format!("expected {expected}"))),
     }
 }
 
@@ -136,6 +174,14 @@ pub fn id_text(id: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = id.cast::<PyString>() {
         return Ok(text.to_cow()?.into_owned());
     }
+    if is_bytes(id) {
+        let reason = "expected an integer or a string, not bytes: decode() them";
+        return Err(PyTypeError::new_err(format!("the id {}: {reason}", shown(id))));
+    }
+    if id.hasattr("as_py")? {
+        // A scalar of pyarrow.
+        return id_text(&id.call_method0("as_py")?);
+    }
     match id.call_method0("__index__") {
         _ if id.is_instance_of::<PyBool>() => {
             Err(PyTypeError::new_err(format!("the id {id}: expected an integer or a string")))
@@ -149,10 +195,22 @@ pub fn id_text(id: &Bound<'_, PyAny>) -> PyResult<String> {
     }
 }
 
+/// Bytes are sequences of integers, and no ids.
+fn is_bytes(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>()
+}
+
 /// One id, or an iterable of ids.
 pub fn id_texts(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    if value.is_instance_of::<PyString>() || value.hasattr("__index__")? && !is_array(value)? {
+    let is_text = value.is_instance_of::<PyString>() || is_bytes(value);
+    let is_scalar = value.hasattr("__index__")? && !is_array(value)? || value.hasattr("as_py")?;
+    if is_text || is_scalar {
         return Ok(vec![id_text(value)?]);
+    }
+    if value.hasattr("to_pylist")? {
+        // An array of pyarrow, or strings of a graph: at once, not a scalar for each.
+        let listed = value.call_method0("to_pylist")?;
+        return listed.try_iter()?.map(|id| id_text(&id?)).collect();
     }
     value.try_iter()?.map(|id| id_text(&id?)).collect()
 }
@@ -186,7 +244,7 @@ fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 fn one_of<T: Copy>(name: &str, value: &Bound<'_, PyAny>, known: &[(&str, T)]) -> PyResult<T> {
-    let text: String = value.extract()?;
+    let text = word(name, value)?;
     known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
         let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
         invalid(format!("{name} is {text}: expected {}", words.join(", ")))
@@ -205,14 +263,14 @@ macro_rules! ends {
                 $run.source(&ids[0])
             }
             "target" => given_ids($name, $value)?.iter().fold($run, |run, id| run.target(id)),
-            "targets_file" => $run.targets_file($value.extract::<std::path::PathBuf>()?),
+            "targets_file" => $run.targets_file(path($name, $value)?),
             _ => return Ok(None),
         }
     };
     (several: $run:ident, $name:ident, $value:ident) => {
         match $name {
             "source" => given_ids($name, $value)?.iter().fold($run, |run, id| run.source(id)),
-            "sources_file" => $run.sources_file($value.extract::<std::path::PathBuf>()?),
+            "sources_file" => $run.sources_file(path($name, $value)?),
             _ => ends!($run, $name, $value),
         }
     };
@@ -223,7 +281,7 @@ type Set<'g, A> = PyResult<Option<Run<'g, A>>>;
 impl Options for Bfs {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
         Ok(Some(match name {
-            "parents" => run.parents(value.extract()?),
+            "parents" => run.parents(flag(name, value)?),
             _ => ends!(several: run, name, value),
         }))
     }
@@ -240,8 +298,8 @@ impl Options for Bfs {
 impl Options for Sssp {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
         Ok(Some(match name {
-            "delta" => run.delta(value.extract()?),
-            "parents" => run.parents(value.extract()?),
+            "delta" => run.delta(number(name, value)?),
+            "parents" => run.parents(flag(name, value)?),
             _ => ends!(several: run, name, value),
         }))
     }
@@ -293,7 +351,7 @@ impl Options for Betweenness {
             [("sum", Scale::Sum), ("full", Scale::Full), ("normalized", Scale::Normalized)];
         Ok(Some(match name {
             "source" => given_ids(name, value)?.iter().fold(run, |run, id| run.source(id)),
-            "sources_file" => run.sources_file(value.extract::<std::path::PathBuf>()?),
+            "sources_file" => run.sources_file(path(name, value)?),
             "samples" => {
                 let (samples, seed): (Bound<'_, PyAny>, Bound<'_, PyAny>) = value.extract()?;
                 run.samples(integer(name, &samples)?, integer("seed", &seed)?)
@@ -347,7 +405,7 @@ impl Options for Hyperball {
             "registers" => run.registers(integer(name, value)?),
             "iterations" => run.iterations(integer(name, value)?),
             "seed" => run.seed(integer(name, value)?),
-            "outgoing" => run.outgoing(value.extract()?),
+            "outgoing" => run.outgoing(flag(name, value)?),
             _ => return Ok(None),
         }))
     }
@@ -364,7 +422,7 @@ macro_rules! communities {
         impl Options for $method {
             fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
                 Ok(Some(match name {
-                    "resolution" => run.resolution(value.extract()?),
+                    "resolution" => run.resolution(number(name, value)?),
                     "iterations" => run.iterations(integer(name, value)?),
                     _ => return Ok(None),
                 }))
@@ -396,17 +454,17 @@ impl Options for PageRank {
         let variants = [("standard", Variant::Standard), ("cave", Variant::Cave)];
         Ok(Some(match name {
             "iterations" => run.iterations(integer(name, value)?),
-            "tolerance" => run.tolerance(value.extract()?),
-            "damping" => run.damping(value.extract()?),
+            "tolerance" => run.tolerance(number(name, value)?),
+            "damping" => run.damping(number(name, value)?),
             "personalize" => {
                 let run = match value.cast::<PyDict>() {
-                    Ok(weights) => run.personalize_weights(weights.values().extract::<Vec<f64>>()?),
+                    Ok(weights) => run.personalize_weights(weights_of(name, weights)?),
                     Err(_) => run,
                 };
                 given_ids(name, value)?.iter().fold(run, |run, id| run.personalize(id))
             }
-            "personalize_file" => run.personalize_file(value.extract::<std::path::PathBuf>()?),
-            "weighted" => run.weighted(value.extract()?),
+            "personalize_file" => run.personalize_file(path(name, value)?),
+            "weighted" => run.weighted(flag(name, value)?),
             "variant" => run.variant(one_of(name, value, &variants)?),
             _ => return Ok(None),
         }))
@@ -421,10 +479,10 @@ impl Options for Ppr {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
         Ok(Some(match name {
             "seeds" => given_ids(name, value)?.iter().fold(run, |run, id| run.seed(id)),
-            "seeds_file" => run.seeds_file(value.extract::<std::path::PathBuf>()?),
+            "seeds_file" => run.seeds_file(path(name, value)?),
             "top_k" => run.top_k(integer(name, value)?),
-            "damping" => run.damping(value.extract()?),
-            "tolerance" => run.tolerance(value.extract()?),
+            "damping" => run.damping(number(name, value)?),
+            "tolerance" => run.tolerance(number(name, value)?),
             _ => return Ok(None),
         }))
     }
@@ -447,9 +505,9 @@ impl Options for Similar {
                 }
                 pairs.iter().fold(run, |run, [source, target]| run.pair(source, target))
             }
-            "pairs_file" => run.pairs_file(value.extract::<std::path::PathBuf>()?),
+            "pairs_file" => run.pairs_file(path(name, value)?),
             "sources" => given_ids(name, value)?.iter().fold(run, |run, id| run.source(id)),
-            "sources_file" => run.sources_file(value.extract::<std::path::PathBuf>()?),
+            "sources_file" => run.sources_file(path(name, value)?),
             "top" => run.top(integer(name, value)?),
             _ => return Ok(None),
         }))
@@ -469,7 +527,7 @@ impl Options for Scc {
 impl Options for Wcc {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
         Ok(match name {
-            "since_file" => Some(run.since_file(value.extract::<std::path::PathBuf>()?)),
+            "since_file" => Some(run.since_file(path(name, value)?)),
             _ => None,
         })
     }
@@ -481,7 +539,7 @@ impl Options for Wcc {
 
 impl Options for Triangles {
     fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
-        Ok(if name == "per_vertex" { Some(run.per_vertex(value.extract()?)) } else { None })
+        Ok(if name == "per_vertex" { Some(run.per_vertex(flag(name, value)?)) } else { None })
     }
 }
 
@@ -494,16 +552,16 @@ impl Options for Walk {
                 let is_random = one_of(name, value, &starts)?;
                 run.starts(if is_random { StartsAt::Random } else { StartsAt::All })
             }
-            "starts_file" => run.starts(StartsAt::File(value.extract()?)),
+            "starts_file" => run.starts(StartsAt::File(path(name, value)?)),
             "source" => run.starts(StartsAt::Vertex(id_text(value)?)),
             "walkers" => run.walkers(integer(name, value)?),
             "per_vertex" => run.per_vertex(integer(name, value)?),
             "steps" => run.steps(integer(name, value)?),
-            "restart" => run.restart(value.extract()?),
-            "p" => run.p(value.extract()?),
-            "q" => run.q(value.extract()?),
+            "restart" => run.restart(number(name, value)?),
+            "p" => run.p(number(name, value)?),
+            "q" => run.q(number(name, value)?),
             "dead_ends" => run.dead_ends(one_of(name, value, &dead_ends)?),
-            "weighted" => run.weighted(value.extract()?),
+            "weighted" => run.weighted(flag(name, value)?),
             "seed" => run.seed(integer(name, value)?),
             _ => return Ok(None),
         }))

@@ -61,10 +61,26 @@ def test_each_fault_has_its_exception_and_one_line(directed):
         directed.bfs([3, None])
 
 
-def test_an_error_of_the_system_has_its_number():
+TRACE = "absent.trace"
+
+
+def test_an_error_of_the_system_has_its_number_and_path():
     with pytest.raises(FileNotFoundError) as raised:
         cenote.open("absent.cenote")
-    assert raised.value.errno == 2
+    assert (raised.value.errno, raised.value.filename) == (2, "absent.cenote")
+    for call, name in [
+        (lambda: cenote.import_graph("absent.csv", "g.cenote"), "absent.csv"),
+        (lambda: cenote.components("absent.parquet"), "absent.parquet"),
+        (lambda: cenote.update("absent.cenote"), "absent.cenote"),
+        (lambda: cenote.pool_replay(traces="absent.trace", device="sim:optane-p4800x"), TRACE),
+    ]:
+        with pytest.raises(FileNotFoundError) as raised:
+            call()
+        assert (raised.value.errno, raised.value.filename) == (2, name), str(raised.value)
+    Path("folder").mkdir()
+    with pytest.raises(OSError, match="is a folder, not a file") as raised:
+        cenote.import_graph("folder", "g.cenote")
+    assert raised.value.filename == "folder"
 
 
 def test_a_closed_graph_says_so(packages):

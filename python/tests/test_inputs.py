@@ -54,6 +54,35 @@ class OnlyArray:
         return self.batch.__arrow_c_array__(requested_schema)
 
 
+def test_nested_columns_count_as_one_in_files_and_tables():
+    table = pa.table(
+        {
+            "tags": pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.int64())),
+            "list": [[10, 11], [12]],
+            "a": [1, 2],
+            "place": [{"x": 20, "y": 21}, {"x": 22, "y": 23}],
+            "b": [2, 3],
+            "c": [4, 5],
+        }
+    )
+    pq.write_table(table, "nested.parquet")
+
+    def ids(edges, **options):
+        return cenote.components(edges, **options).to_arrow()["vertex"].to_pylist()
+
+    for edges in ["nested.parquet", table, pl.from_arrow(table.drop(["tags"]))]:
+        shift = 0 if isinstance(edges, str | pa.Table) else 1
+        assert ids(edges) == [1, 2, 3]
+        assert ids(edges, source=5 - shift, target=6 - shift) == [2, 3, 4, 5]
+        assert ids(edges, source="c", target=3 - shift) == [1, 2, 4, 5]
+        for nested in ["list", 2 - shift, "place", 4 - shift]:
+            with pytest.raises(cenote.InvalidInput, match="holds nested values") as raised:
+                ids(edges, source=nested, target="b")
+            assert "`source`" in str(raised.value)
+            with pytest.raises(cenote.InvalidInput, match="holds nested values"):
+                cenote.import_graph(edges, "h.cenote", source=nested, target="b")
+
+
 def columns(edges):
     return [list(column) for column in zip(*edges, strict=True)]
 

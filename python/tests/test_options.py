@@ -67,10 +67,45 @@ def test_sizes_and_threads_are_refused_alike_everywhere(graph):
                 call(memory=wrong)
         with pytest.raises(TypeError, match=r"memory: expected bytes.*not a float"):
             call(memory=1.5)
+        with pytest.raises(TypeError, match=r"memory: expected bytes.*not a bool"):
+            call(memory=True)
+        with pytest.raises(TypeError, match="threads: expected an integer, not a bool"):
+            call(threads=True)
         with pytest.raises(cenote.InvalidInput, match="threads is 0: at least 1 is needed"):
             call(threads=0)
     with pytest.raises(cenote.InvalidInput, match="memory is 'x': expected a size"):
         cenote.update("g.cenote", memory="x")
+
+
+def test_an_option_of_another_type_is_named(graph):
+    for words, call in [
+        ("personalize: the weight of 2: expected", lambda: graph.pagerank(personalize={2: "x"})),
+        ("record: expected True or False, not a str", lambda: graph.wcc(record="x")),
+        ("explain: expected True or False, not a str", lambda: graph.wcc(explain="x")),
+        ("verify: expected True or False, not a str", lambda: graph.wcc(verify="x")),
+        ("parents: expected True or False, not a str", lambda: graph.bfs(1, parents="x")),
+        ("weighted: expected True or False, not a int", lambda: graph.pagerank(weighted=2)),
+        ("tolerance: expected a number, not a str", lambda: graph.pagerank(tolerance="x")),
+        ("damping: expected a number, not a str", lambda: graph.ppr(1, damping="x")),
+        ("resolution: expected a number, not a str", lambda: graph.leiden(resolution="x")),
+        ("strategy: expected text, not a int", lambda: graph.wcc(strategy=1)),
+        ("scale: expected text, not a int", lambda: graph.betweenness(scale=1)),
+        ("state_dir: expected a path, not a int", lambda: graph.wcc(state_dir=1)),
+        ("sources_file: expected a path, not a int", lambda: graph.bfs(sources_file=1)),
+        ("temp_dir: expected a path, not a int", lambda: cenote.components([], temp_dir=1)),
+        ("codec: expected text, not a int", lambda: cenote.import_graph([], "h", codec=1)),
+    ]:
+        with pytest.raises(TypeError) as raised:
+            call()
+        assert words in str(raised.value)
+
+
+def test_components_of_undirected_graphs_are_named_as_such(graph):
+    for call in [graph.scc, graph.wcc]:
+        for options in [{}, {"strategy": "block"}]:
+            with pytest.raises(cenote.MemoryBudget) as raised:
+                call(memory=1, **options)
+            assert "components" in str(raised.value) and "wcc" not in str(raised.value)
 
 
 def test_look_ups_take_sizes_as_text_and_refuse_too_small_ones(graph):

@@ -1,7 +1,7 @@
 //! Errors of replays.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cenote_device::DeviceError;
 use cenote_pool::PoolError;
@@ -72,4 +72,17 @@ pub(crate) fn file_error(
 ) -> impl FnOnce(io::Error) -> ReplayError {
     let path = path.to_owned();
     move |source| ReplayError::File { path, action, source }
+}
+
+impl ReplayError {
+    /// The file that could not be used or read.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Combination { source, .. } => source.path(),
+            Self::File { path, .. } | Self::Workload(WorkloadError::Read { path, .. }) => {
+                Some(path)
+            }
+            _ => None,
+        }
+    }
 }

@@ -60,6 +60,8 @@ UNITS |= {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 def bytes_of(memory: Memory) -> int:
     """The bytes of a size such as `"256MiB"`."""
+    if isinstance(memory, bool):
+        raise TypeError('memory: expected bytes, or text such as "64MiB", not a bool')
     text = str(memory)
     number = text.rstrip("KMGTiB")
     unit = text[len(number) :]
@@ -193,10 +195,15 @@ class ShardedGraph:
             >>> sharded.numbers_of(["bash", "vim"])
             [1156, 62586]
         """
-        given = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
+        is_several = isinstance(ids, Iterable) and not isinstance(ids, str | bytes | bytearray)
+        several: Iterable[object] = ids if is_several else [ids]  # type: ignore[assignment]
+        given = [id.as_py() if hasattr(id, "as_py") else id for id in several]
         wanted = [int(id) if isinstance(id, np.integer) else id for id in given]
         expected = str if self.manifest.ids == "string" else int
         for id in wanted:
+            if isinstance(id, bytes | bytearray):
+                reason = "expected an integer or a string, not bytes: decode() them"
+                raise TypeError(f"the id {id!r}: {reason}")
             if not isinstance(id, expected) or isinstance(id, bool):
                 raise UnknownVertex(f"no vertex {id!r}: ids are of the type {expected.__name__}")
             if isinstance(id, int) and not 0 <= id < 2**64:

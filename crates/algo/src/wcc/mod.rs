@@ -94,7 +94,8 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
         Strategy::Auto => 0,
         _ => Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads),
     };
-    Needs { what: NAME, state_bytes: 8 * n as u64 + searches, scratch_bytes: 0 }
+    // They are those of `scc` too, of an undirected graph.
+    Needs { what: "components", state_bytes: 8 * n as u64 + searches, scratch_bytes: 0 }
 }
 
 /// Estimates the memory and reads of a run.
@@ -316,7 +317,7 @@ fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
     let graph = engine.graph();
     if graph.is_directed() && !graph.has_in_edges() {
         return Err(AlgoError::Unsupported {
-            what: "wcc by the paper's repeated search",
+            what: "components by the paper's repeated search",
             needs: "in-edges on a directed graph",
             remedy: "use the `strategy` auto, or import with `in_edges`",
         });

@@ -118,7 +118,7 @@ pub(crate) fn choose(
     }
     let more = set_bytes(graph);
     let layout = Layout::choose(graph, config, more);
-    let what = "wcc in bands of vertices";
+    let what = "components in bands of vertices";
     let needs = Needs { what, state_bytes: layout.state_bytes + more, scratch_bytes: 0 };
     let (schedule, memory) = Engine::plan(graph, config, &needs)?;
     let labels = LABEL_BYTES * layout.vertices as u64;
