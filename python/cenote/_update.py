@@ -131,9 +131,11 @@ class Update:
     def add(self, source: VertexId, target: VertexId, weight: float | None = None) -> None:
         """Adds an edge; in a graph that keeps duplicates once more, if it is there.
 
-        Ids that the graph does not have become vertices.
+        Ids that the graph does not have become vertices. An integer is no id of a graph of strings,
+        although look-ups find the vertex of its digits: it would add another kind of ids.
 
         Raises:
+            TypeError: an id is an integer, and those of the graph are strings.
             InvalidInput: the graph cannot have the id or the weight.
             MemoryBudget: the batch does not fit the memory: commit more often.
 

@@ -10,9 +10,10 @@ use cenote::import::WeightType;
 use cenote::report::merge::{Summary, page as merge_page};
 use cenote::report::{self as page, WorkRecorder};
 use cenote::update::UpdateReport;
-use cenote::{Compact, Graph, Update, ValueType};
+use cenote::{Compact, Graph, IdRef, Update, ValueType};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 use crate::answer::json;
 use crate::batches::Raised;
@@ -27,6 +28,7 @@ use crate::shards;
 pub struct PyUpdate {
     update: Mutex<Option<Update>>,
     path: PathBuf,
+    has_names: bool,
     progress: Option<Py<PyAny>>,
 }
 
@@ -44,6 +46,19 @@ impl PyUpdate {
         };
         let update = self.opened(&mut held)?;
         Ok(change(update).map_err(Failure::from)?)
+    }
+
+    /// An id of a change as text. An integer is none of a graph of strings: it would become a new
+    /// vertex, whose id is text. A string of digits is one of integers, as in a file.
+    fn id(&self, id: &Bound<'_, PyAny>) -> PyResult<String> {
+        let text = id_text(id)?;
+        if self.has_names && !id.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err(format!(
+                "the id {text}: the ids of {} are strings: give \"{text}\"",
+                self.path.display()
+            )));
+        }
+        Ok(text)
     }
 
     fn opened<'a>(&self, held: &'a mut MutexGuard<'_, Option<Update>>) -> PyResult<&'a mut Update> {
@@ -107,7 +122,8 @@ impl PyUpdate {
             options = options.values(kind.ok_or_else(wrong)?);
         }
         let update = Call::default().wait(py, None, || Ok(options.open(&path)?))?;
-        Ok(Self { update: Mutex::new(Some(update)), path, progress })
+        let has_names = matches!(update.id("0"), Ok(IdRef::String(_)));
+        Ok(Self { update: Mutex::new(Some(update)), path, has_names, progress })
     }
 
     /// Ends the update: other writers may begin. Changes that were not committed are dropped.
@@ -134,7 +150,7 @@ impl PyUpdate {
         target: &Bound<'_, PyAny>,
         weight: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let (source, target) = (id_text(source)?, id_text(target)?);
+        let (source, target) = (self.id(source)?, self.id(target)?);
         let weight = weight.map(text).transpose()?;
         self.change(|update| match weight {
             Some(weight) => update.add_weighted(source, target, weight),
@@ -149,7 +165,7 @@ impl PyUpdate {
         target: &Bound<'_, PyAny>,
         weight: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let (source, target) = (id_text(source)?, id_text(target)?);
+        let (source, target) = (self.id(source)?, self.id(target)?);
         let weight = weight.map(text).transpose()?;
         self.change(|update| match weight {
             Some(weight) => update.delete_weighted(source, target, weight),
@@ -163,27 +179,27 @@ impl PyUpdate {
         target: &Bound<'_, PyAny>,
         weight: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let (source, target, weight) = (id_text(source)?, id_text(target)?, text(weight)?);
+        let (source, target, weight) = (self.id(source)?, self.id(target)?, text(weight)?);
         self.change(|update| update.set_weight(source, target, weight))
     }
 
     fn add_vertex(&self, id: &Bound<'_, PyAny>) -> PyResult<()> {
-        let id = id_text(id)?;
+        let id = self.id(id)?;
         self.change(|update| update.add_vertex(id))
     }
 
     fn delete_vertex(&self, id: &Bound<'_, PyAny>) -> PyResult<()> {
-        let id = id_text(id)?;
+        let id = self.id(id)?;
         self.change(|update| update.delete_vertex(id))
     }
 
     fn set_value(&self, id: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (id, value) = (id_text(id)?, text(value)?);
+        let (id, value) = (self.id(id)?, text(value)?);
         self.change(|update| update.set_value(id, value))
     }
 
     fn remove_value(&self, id: &Bound<'_, PyAny>) -> PyResult<()> {
-        let id = id_text(id)?;
+        let id = self.id(id)?;
         self.change(|update| update.remove_value(id))
     }
 
@@ -209,7 +225,7 @@ impl PyUpdate {
         for one in &inputs {
             given.extend(input(one, &columns, weights, &raised)?);
         }
-        let vertices = vertices.iter().map(id_text).collect::<PyResult<Vec<String>>>()?;
+        let vertices = vertices.iter().map(|id| self.id(id)).collect::<PyResult<Vec<_>>>()?;
         let done = self.work(py, "reading edges", |update| {
             let before = update.len();
             let read = match is_added {

@@ -89,3 +89,38 @@ def test_bytes_are_no_ids(graph):
         cenote.components([b"ab"])
     with pytest.raises(cenote.InvalidInput, match=r"the id b'a': .*decode\(\) bytes"):
         cenote.components([(b"a", b"b")])
+
+
+def test_an_integer_is_no_new_id_of_a_graph_of_strings():
+    with opened([("1", "x"), ("x", "y")]) as graph:
+        assert graph.neighbors(1) == ["x"], "a look-up finds the vertex of its digits"
+    with cenote.update("g.cenote", values="i64") as update:
+        for change in [
+            lambda: update.add(5, "x"),
+            lambda: update.add("x", np.int64(5)),
+            lambda: update.delete("x", 5),
+            lambda: update.add_vertex(5),
+            lambda: update.delete_vertex(5),
+            lambda: update.set_value(5, 1),
+            lambda: update.remove_value(5),
+        ]:
+            with pytest.raises(TypeError, match=r'the id 5: the ids of .* are strings: give "5"'):
+                change()
+        for edges in [[(5, 6)], np.array([[5, 6]]), pa.table({"a": [5], "b": [6]})]:
+            words = "row 1: expected strings as ids, as those of the graph, not the integer 5"
+            with pytest.raises(cenote.InvalidInput, match=words):
+                update.add_all(edges)
+            with pytest.raises(cenote.InvalidInput, match=words):
+                update.delete_all(edges)
+        assert update.add_all(pa.table({"a": pa.nulls(0), "b": pa.nulls(0)})) == 0
+        assert len(update) == 0
+        update.add("5", "x")
+        # Text has no types, and pairs of integers in a file none but theirs, as in an import.
+        Path("more.txt").write_text("7 x\n")
+        np.array([[8, 9]], "<u8").tofile("more.u64")
+        assert [update.add_all(name) for name in ["more.txt", "more.u64"]] == [1, 1]
+    with cenote.open("g.cenote") as graph:
+        assert {"5", "7", "8", "9"} <= set(graph.ids())
+    with opened(NUMBERED), cenote.update("g.cenote") as update:
+        update.add("1", 4)
+        assert len(update) == 1

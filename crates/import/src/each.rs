@@ -21,7 +21,8 @@ use crate::rows::RowReader;
 pub type VisitEdge<'v> = dyn FnMut([IdRef<'_>; 2], Option<Weight>) -> bool + Send + 'v;
 
 /// Reads files, or edges in memory, and calls `visit` with each edge, in their order. Ids are
-/// strings if `has_names`, else integers; `directed` decides what symmetric formats list; without
+/// strings if `has_names`, else integers; integers in memory are refused then, and in files become
+/// strings. `directed` decides what symmetric formats list; without
 /// `weights` those of the inputs are passed over. Vertices without an edge are skipped. Takes at
 /// most `memory_bytes` for parsing.
 ///
@@ -54,7 +55,11 @@ pub fn for_each_edge(
             return Err(ImportError::Format { input, reason });
         }
     }
-    let visit = Visit { visit: Mutex::new(visit), weights };
+    // In memory an integer has a type; files may be of pairs of integers, which an import beside
+    // strings makes strings of, too.
+    let is_typed = |input: &Input<'_>| matches!(input, Input::Edges(_));
+    let only_strings = inputs.iter().any(is_typed);
+    let visit = Visit { visit: Mutex::new(visit), weights, only_strings };
     read(inputs, (has_names, directed), memory_bytes, progress, &visit)
 }
 
@@ -118,6 +123,11 @@ trait Visitor: Sync {
         None
     }
 
+    /// Whether an integer is refused where ids are strings.
+    fn only_strings(&self) -> bool {
+        false
+    }
+
     fn edge(&self, _: [IdRef<'_>; 2], _: u64) -> std::result::Result<(), Fault> {
         Ok(())
     }
@@ -130,11 +140,16 @@ trait Visitor: Sync {
 struct Visit<'v, 'f> {
     visit: Mutex<&'v mut VisitEdge<'f>>,
     weights: Option<WeightType>,
+    only_strings: bool,
 }
 
 impl Visitor for Visit<'_, '_> {
     fn weights(&self) -> Option<WeightType> {
         self.weights
+    }
+
+    fn only_strings(&self) -> bool {
+        self.only_strings
     }
 
     fn edge(&self, pair: [IdRef<'_>; 2], weight: u64) -> std::result::Result<(), Fault> {
@@ -232,6 +247,10 @@ impl<V: Visitor> Sink for NameVisitor<'_, V> {
     }
 
     fn integer(&mut self, id: u64) -> std::result::Result<u64, Fault> {
+        if self.visitor.only_strings() {
+            let expected = format!("strings as ids, as those of the graph, not the integer {id}");
+            return Err(Fault::Token { expected });
+        }
         self.id(id.to_string().as_bytes())
     }
 
