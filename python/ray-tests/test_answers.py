@@ -12,6 +12,7 @@ from conftest import KINDS
 
 import cenote
 import cenote.ray
+from cenote.ray import _actor
 
 VALUE_BYTES = {"degrees": 4, "pagerank": 8, "wcc": 4, "bfs": 1, "parents": 4, "sssp": 8}
 VALUE_BYTES |= {"kcore": 4, "cdlp": 4}
@@ -19,6 +20,19 @@ LIMIT = 1.2
 
 # The processes of shards cannot import this file.
 ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+class OneShard(list):
+    """The manifest of a shard that is not opened."""
+
+    shards = (None,)
+
+
+class Idle:
+    """A program that does nothing."""
+
+    def step(self, shard, superstep, shared, received):
+        return [], {}
 
 
 class Numbered:
@@ -110,6 +124,18 @@ def test_answers_are_those_of_one_machine_and_little_is_exchanged(kind, shards, 
         if kind == "directed":
             with pytest.raises(cenote.Unsupported, match="in_edges"):
                 sharded.kcore()
+
+
+def test_the_most_memory_of_a_process_does_not_fall(monkeypatch):
+    # The peak without what is mapped now, which grows; then what tables need is loaded.
+    found = [(10, 10), (40, 90), (40, 60), (20, 90), (50, 90), (40, 90), (80, 120)]
+    monkeypatch.setattr(_actor, "memory_bytes", lambda: found.pop(0))
+    actor = _actor.ShardActor(OneShard(), 0)
+    actor._program, actor._shard = Idle(), None
+    most = [actor.step(superstep, {})[0]["memory_bytes"] for superstep in range(2)]
+    actor._load_arrow()
+    most += [actor.step(superstep, {})[0]["memory_bytes"] for superstep in range(2)]
+    assert (most, found) == ([80, 80, 80, 80], [])
 
 
 def test_tables_name_vertices_by_the_users_ids(packages, sharded, folder):

@@ -106,6 +106,7 @@ class ShardActor:
         self._manifest, self._index = manifest, index
         self._entry = manifest.shards[index]
         self._bytes_before, _ = memory_bytes()
+        self._bytes_most = 0
         self._has_arrow = False
         self._program: Program | None = None
         self._waiting: list[Mail] = []
@@ -177,7 +178,9 @@ class ShardActor:
         messages, report = self._program.step(self._shard, superstep, shared, received)
         report["bytes_sent"] = sum(m.nbytes for m in messages if m is not None)
         report["seconds"] = time.perf_counter() - started
-        report["memory_bytes"] = max(memory_bytes()[1] - self._bytes_before, 0)
+        # What is mapped, and what is not of the shard, may grow: the peak stays.
+        self._bytes_most = max(self._bytes_most, memory_bytes()[1] - self._bytes_before)
+        report["memory_bytes"] = self._bytes_most
         return (report, *messages)
 
     def checkpoint(self, path: str | None, *inbox: Mail) -> tuple[int, Checkpoint | str]:
