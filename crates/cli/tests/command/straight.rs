@@ -113,7 +113,9 @@ fn degrees_of_edges_are_those_of_their_graph_with_repeated_edges() {
 fn folders_are_no_edges_and_files_without_edges_have_no_components() {
     let bench = Bench::new();
     fs::create_dir(bench.path("parts.csv")).unwrap();
-    for args in ["parts.csv", "parts.csv --format csv", "none.txt parts.csv"] {
+    let message = bench.fail_quietly("run wcc parts.csv --out x.csv");
+    assert!(message.contains("parts.csv: cannot use: it is a directory: give a file"), "{message}");
+    for args in ["parts.csv --format csv", "none.txt parts.csv", "parts.csv none.txt"] {
         fs::write(bench.path("none.txt"), "").unwrap();
         let message = bench.fail_quietly(&format!("run wcc {args} --out x.csv"));
         assert!(message.contains("parts.csv: it is a folder, not a file"), "{args}: {message}");

@@ -155,7 +155,10 @@ fn is_straight<P: clap::Args + Params>(
     given: Option<&'static str>,
 ) -> Result<bool> {
     let (first, has_format) = (&run.plan.graph.graph, edges.files.has_format());
-    if let Some(folder) = std::iter::once(first).chain(&edges.more).find(|path| path.is_dir()) {
+    // A folder alone may be a sharded graph, which opening it as a graph tells.
+    let alone = given.is_none();
+    let mut paths = std::iter::once(first).chain(&edges.more);
+    if let Some(folder) = paths.find(|path| !alone && path.is_dir()) {
         bail!("{}: it is a folder, not a file; give the files in it", folder.display());
     }
     if !Graph::is_edges(first, has_format) {
