@@ -46,6 +46,7 @@ mod neighbourhood;
 mod page_of;
 pub mod pagerank;
 mod parallel;
+mod parts;
 mod plain;
 pub mod ppr;
 mod ranks;

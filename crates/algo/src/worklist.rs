@@ -273,8 +273,8 @@ impl Slack {
 }
 
 /// Counts the cost of small steps, to decide when a search goes on without them: in memory, where
-/// the remaining lists fit, otherwise by a [`Worklist`]. At worst, if the search would end with the
-/// next step, the pass that loads the lists doubles the time.
+/// the remaining lists fit, part by part ([`parts`](crate::parts)), or by a [`Worklist`]. At worst,
+/// if the search would end with the next step, the pass that loads the lists doubles the time.
 #[derive(Debug)]
 pub(crate) struct StepBudget {
     steps_small: u32,
@@ -283,11 +283,11 @@ pub(crate) struct StepBudget {
 }
 
 impl StepBudget {
-    /// `lists_fit`: whether all lists fit in memory. On a graph that looks like a lattice that is
-    /// faster than many more steps, which are to be expected unless the search is in one of its
-    /// small components.
-    pub fn new(graph: &Graph, lists_fit: bool) -> Self {
-        let share = if lists_fit && is_lattice(graph) { LATTICE_PAGES_SHARE } else { PAGES_SHARE };
+    /// `in_memory`: whether the search can end in memory, all lists at once or part by part. On a
+    /// graph that looks like a lattice that is faster than many more steps, which are to be
+    /// expected unless the search is in one of its small components.
+    pub fn new(graph: &Graph, in_memory: bool) -> Self {
+        let share = if in_memory && is_lattice(graph) { LATTICE_PAGES_SHARE } else { PAGES_SHARE };
         Self { steps_small: 0, pages_seen: 0, pages_max: pages(graph, Direction::Out) / share }
     }
 

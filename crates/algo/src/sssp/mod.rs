@@ -18,8 +18,8 @@
 //! shortened later, with the same result. One atomic minimum on 64 bits works for all weights
 //! ([`length`]).
 //!
-//! A search of many small steps, as on a grid or a road network, goes on in memory, if all lists
-//! fit ([`in_memory`]), or else page by page without steps ([`asynchronous`]).
+//! A search of many small steps, as on a grid or a road network, goes on in memory, part by part if
+//! the lists do not fit ([`parts`]), or page by page where edges lead far ([`asynchronous`]).
 //!
 //! With less memory, distances lie in a file, in bands of vertices: [`bands`].
 //!
@@ -27,9 +27,9 @@
 
 mod asynchronous;
 mod bands;
-mod in_memory;
 mod length;
 mod parents;
+mod paths;
 mod relax;
 mod verify;
 
@@ -45,14 +45,15 @@ use cenote_engine::{
 use crate::estimate::{Estimate, Reads, kept};
 use crate::kind::{has_hubs, is_lattice, mean_degree};
 use crate::parallel;
+use crate::parts::{self, Cut, PartSearch};
 use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
 use crate::worklist::{StepBudget, Worklist, fill_cache, goes_without_steps};
 use asynchronous::Asynchronous;
-use in_memory::WeightedCsr;
 pub use length::UNREACHED;
 pub(crate) use length::{Lengths, OVERFLOW};
 use parents::Found;
+use paths::Paths;
 use relax::Relax;
 pub(crate) use relax::{Sums, keep_active, visit};
 pub use verify::verify;
@@ -249,32 +250,18 @@ pub fn needs(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<
     };
     let state_bytes = 8 * n as u64 + parents + sets + by_lists.max(by_pages);
     let scratch_bytes =
-        if loads_lists(graph, config.strategy) { in_memory::bytes_for(graph) } else { 0 };
+        if loads_lists(graph, config.strategy) { parts::bytes_for_all(graph) } else { 0 };
     Ok(Needs { what: NAME, state_bytes: state_bytes.saturating_add(worklist), scratch_bytes })
 }
 
 fn loads_lists(graph: &Graph, strategy: Strategy) -> bool {
-    strategy == Strategy::Auto && in_memory::is_worth_room(graph)
+    strategy == Strategy::Auto && parts::is_worth_room(graph)
 }
 
-/// Whether the search may end in memory.
-fn lists_fit(engine: &Engine) -> bool {
-    let graph = engine.graph();
-    in_memory::is_worth_room(graph) && engine.memory().scratch_bytes >= in_memory::bytes_for(graph)
-}
-
-/// The cache gives memory to the lists of a graph of few edges per vertex, if they fit; if not, it
-/// keeps all.
-fn with_room(graph: &Graph, mut config: EngineConfig, sssp: &SsspConfig) -> Result<EngineConfig> {
+/// The cache gives memory to the lists of a graph of few edges per vertex.
+fn with_room(graph: &Graph, config: EngineConfig, sssp: &SsspConfig) -> Result<EngineConfig> {
     let needs = needs(graph, &config, sssp)?;
-    if needs.scratch_bytes > 0 {
-        let (_, memory) = Engine::plan(graph, &config, &needs)?;
-        let left = memory.scratch_bytes + memory.cache_bytes;
-        if let Some(cache) = left.checked_sub(needs.scratch_bytes) {
-            config.cache_bytes = Some(config.cache_bytes.map_or(cache, |set| set.min(cache)));
-        }
-    }
-    Ok(config)
+    if needs.scratch_bytes == 0 { Ok(config) } else { parts::with_room(graph, config, &needs) }
 }
 
 /// Pages of weights are cached as pages of lists are.
@@ -313,10 +300,12 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Resu
         let because = "all pages, and some before that: the lists fit in memory".to_owned();
         (pass * (1.3 + parents * missing), pass * (2.0 + parents), because)
     } else {
-        let because = "page by page, nearest first: about 10 times where neighbours lie near each \
-                       other in the file, at most as often as fronts cross a page"
-            .to_owned();
-        (reads(10.0 + parents), reads(visits(graph) + parents), because)
+        let times = parts::likely_reads(graph, plan.1.scratch_bytes);
+        let because = format!(
+            "part by part, about {times:.1} times where neighbours lie near each other in the \
+             file; else page by page, at most as often as fronts cross a page"
+        );
+        (reads(times + parents), reads(visits(graph) + parents), because)
     };
     let reads = Reads::between(1.0, likely, at_most).filling(0.0, 1.0);
     Ok(Estimate::new(graph, plan, reads, because))
@@ -457,7 +446,7 @@ impl<'e> Search<'e> {
             next: Frontier::new(n)?,
             far: Bitmap::new(n)?,
             buckets: 0,
-            step_budget: StepBudget::new(graph, lists_fit(engine)),
+            step_budget: StepBudget::new(graph, engine.memory().scratch_bytes > 0),
         })
     }
 
@@ -481,8 +470,8 @@ impl<'e> Search<'e> {
         }
     }
 
-    /// After many small steps: ends the search in memory, if all lists fit, or without steps. False
-    /// if it is to go on step by step, as the papers' strategies always do.
+    /// After many small steps: ends the search in memory, part by part if the lists do not fit, or
+    /// without steps. False if it is to go on step by step, as the papers' strategies always do.
     fn finish_without_steps(&mut self) -> Result<bool> {
         let (engine, graph) = (self.engine, self.engine.graph());
         if !goes_without_steps(engine.config()) {
@@ -495,10 +484,15 @@ impl<'e> Search<'e> {
         }
         self.next.clear();
         let active = self.frontier.bits().iter().chain(self.far.iter());
-        if lists_fit(engine) {
-            let csr = WeightedCsr::load(engine, &self.next, self.lengths)?;
-            let check_cancel = || Ok(engine.check_cancel()?);
-            csr.search(&self.distances, active, || self.bound(), check_cancel)?;
+        let cut = match loads_lists(graph, engine.config().strategy) {
+            true => Cut::of(engine, engine.memory().scratch_bytes)?,
+            false => None,
+        };
+        if let Some(cut) = cut {
+            let paths = Paths::new(graph, &self.distances);
+            let search = PartSearch::new(engine, &paths, cut, self.next.bits());
+            active.for_each(|v| search.activate(v));
+            self.buckets += search.run(|| self.bound())?;
         } else {
             fill_cache(engine)?;
             let search =

@@ -1,0 +1,61 @@
+//! Distances as the search part by part ([`parts`](crate::parts)) lowers them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cenote_engine::{Graph, VertexId};
+
+use super::length::{Lengths, add_float, add_integer};
+use crate::parts::Distances;
+
+/// How weights are stored.
+#[derive(Clone, Copy)]
+enum Stored {
+    /// Not at all: edges have length 1.
+    Ones,
+    Integers,
+    Narrow,
+    Wide,
+}
+
+/// The distances of a search, and how paths grow.
+pub(super) struct Paths<'a> {
+    distances: &'a [AtomicU64],
+    lengths: Lengths,
+    stored: Stored,
+}
+
+impl<'a> Paths<'a> {
+    pub fn new(graph: &Graph, distances: &'a [AtomicU64]) -> Self {
+        let stored = match graph.superblock().weights.map(|weights| weights.kind) {
+            None => Stored::Ones,
+            Some(kind) if kind.is_integer() => Stored::Integers,
+            Some(kind) if kind.bytes() == 4 => Stored::Narrow,
+            Some(_) => Stored::Wide,
+        };
+        Self { distances, lengths: Lengths::of(graph), stored }
+    }
+}
+
+impl Distances for Paths<'_> {
+    #[inline(always)]
+    fn distance(&self, v: VertexId) -> u64 {
+        self.distances[v as usize].load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn lower(&self, v: VertexId, to: u64) -> bool {
+        let distance = &self.distances[v as usize];
+        to < distance.load(Ordering::Relaxed) && to < distance.fetch_min(to, Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn longer(&self, before: u64, weight: u64) -> u64 {
+        match (self.stored, self.lengths) {
+            (Stored::Ones, Lengths::Integers) => add_integer(before, 1),
+            (Stored::Ones, Lengths::Floats) => add_float(before, 1.0),
+            (Stored::Integers, _) => add_integer(before, weight),
+            (Stored::Narrow, _) => add_float(before, f32::from_bits(weight as u32).into()),
+            (Stored::Wide, _) => add_float(before, f64::from_bits(weight)),
+        }
+    }
+}
