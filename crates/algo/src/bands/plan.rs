@@ -41,20 +41,31 @@ pub(crate) fn block_bytes(memory_bytes: u64, threads: usize, blocks: usize) -> u
     ((all / threads / blocks).min(256 << 10) / ALIGN).max(1) * ALIGN
 }
 
-/// The layout of the fewest bands whose state fits `memory_bytes` beside buffers for reads; if none
-/// does, the one of the smallest state. `layout` makes one of a number of bands and the memory.
+/// The layout of the fewest bands whose state fits the budget beside `more_bytes` of state and
+/// buffers for reads; if none does, the one of the smallest state. `layout` makes one of a number
+/// of bands and the memory for it.
 pub(crate) fn fewest_bands<L>(
-    memory_bytes: u64,
+    (graph, config): (&Graph, &EngineConfig),
+    more_bytes: u64,
     layout: impl Fn(usize, u64) -> L,
     state_bytes: impl Fn(&L) -> u64,
 ) -> L {
+    let fixed = Engine::fixed_bytes(graph, config) + more_bytes;
+    let memory_bytes = config.memory_bytes.saturating_sub(fixed);
     let of_reads = (memory_bytes / 8).clamp(64 << 10, 8 << 20);
-    let fitting = (1..=BANDS_MAX)
-        .map(|bands| layout(bands, memory_bytes))
-        .find(|layout| state_bytes(layout) + of_reads <= memory_bytes);
+    // The least buffers may take more than that.
+    let is_planned = |state_bytes| {
+        let needs = Needs { what: "bands", state_bytes, scratch_bytes: 0 };
+        Engine::plan(graph, config, &needs).is_ok()
+    };
+    let fits = |layout: &L| {
+        let bytes = state_bytes(layout);
+        bytes + of_reads <= memory_bytes && is_planned(bytes + more_bytes)
+    };
+    let fitting = (1..=BANDS_MAX).map(|bands| layout(bands, memory_bytes)).find(fits);
     fitting.unwrap_or_else(|| {
         let least = (1..=BANDS_MAX).map(|bands| layout(bands, 0));
-        least.min_by_key(state_bytes).expect("there is one band")
+        least.min_by_key(&state_bytes).expect("there is one band")
     })
 }
 
@@ -120,11 +131,9 @@ impl Layout {
 
     /// The fewest bands that fit the budget.
     fn choose(graph: &Graph, config: &EngineConfig, shape: &Shape) -> Self {
-        let fixed = Engine::fixed_bytes(graph, config);
-        let memory = config.memory_bytes.saturating_sub(fixed);
-        let beside = memory.saturating_sub(shape.fixed_bytes);
         fewest_bands(
-            beside,
+            (graph, config),
+            shape.fixed_bytes,
             |bands, memory_bytes| Self::new(graph, config, shape, bands, memory_bytes),
             |layout| layout.state_bytes - shape.fixed_bytes,
         )

@@ -70,10 +70,9 @@ impl Layout {
 
     /// The fewest bands that fit the budget beside `more_bytes`.
     fn choose(graph: &Graph, config: &EngineConfig, more_bytes: u64) -> Self {
-        let fixed = Engine::fixed_bytes(graph, config) + more_bytes;
-        let memory = config.memory_bytes.saturating_sub(fixed);
         fewest_bands(
-            memory,
+            (graph, config),
+            more_bytes,
             |bands, memory_bytes| Self::new(graph, config, bands, memory_bytes),
             |layout| layout.state_bytes,
         )

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use cenote_algo::AlgoError;
 use cenote_algo::pagerank::{self, PageRankConfig};
-use cenote_engine::{Graph, Order};
+use cenote_engine::{EngineError, Graph, Order};
 use cenote_store::{Batch, Change, Codec, Op, Store, Weight, WeightType};
 
 use super::{Orders, PLENTY, budgets, check_pagerank, config, folder, graphs_with, is_empty};
@@ -72,6 +73,31 @@ fn ranks_by_weight_in_bands_do_not_depend_on_order_and_codec() {
 #[ignore = "long: make soak"]
 fn longer_ranks_by_weight_in_bands_do_not_depend_on_order_and_codec() {
     check_orders(Orders::All);
+}
+
+/// What an error names is enough, to the byte and in whole MiB: with large pages and many threads
+/// the least buffers for reads are large beside what is left for bands.
+#[test]
+fn the_memory_that_an_error_names_is_enough() {
+    let (folder, plain) = (folder(), graphs_with(false).next().unwrap());
+    for (page_bytes, weights) in [(4096, None), (65_536, None), (65_536, Some(WeightType::U32))] {
+        let layout = (Order::Natural, Codec::Raw);
+        let graph = orders::stored_in_pages(plain, page_bytes, layout, weights);
+        let ranks = PageRankConfig::default().weighted(weights.is_some());
+        for threads in 1..=16 {
+            let estimate = |memory_bytes| {
+                pagerank::estimate(&graph, &config(folder.path(), memory_bytes, threads), &ranks)
+            };
+            let Err(AlgoError::Engine(EngineError::Budget { needed, suggested, .. })) = estimate(1)
+            else {
+                panic!("a byte is too little")
+            };
+            for memory_bytes in [needed, suggested << 20] {
+                let planned = estimate(memory_bytes).map(|_| ());
+                planned.unwrap_or_else(|error| panic!("{page_bytes}, {threads} threads: {error}"));
+            }
+        }
+    }
 }
 
 #[test]
