@@ -20,11 +20,12 @@ const GRANULES: u64 = 4096;
 /// more edges to others.
 const IN_MEMORY: Range<usize> = 2..9;
 
-/// Pages that show how many edges lead to other parts.
+/// Pages whose edges show how many lead to other parts.
 const SAMPLE_PAGES: u64 = 32;
 
-/// So many must stay in the parts in memory. On a grid in the order of its rows that is the case if
-/// these have 10 rows; with fewer, parts are read more often than pages would be.
+/// The least share of edges that must stay within the parts in memory. On a grid in the order of
+/// its rows they do if these parts have 10 rows; with fewer, parts are read so often that visits of
+/// single pages are faster.
 const NEAR: f64 = 0.94;
 
 /// Where not all lists fit in memory, they leave this share of it to cached pages.

@@ -12,7 +12,8 @@
 //! twice, and a list is followed 1.2 times. Each part in memory is searched by one thread at a
 //! time, for a number of vertices, so that threads soon see what others have found.
 //!
-//! Where all lists fit in memory, they are one part, and the search is Dijkstra's algorithm.
+//! Where all lists fit in memory, they are one part for each thread; or one part, if too many edges
+//! would lead from one to another, and the search is Dijkstra's algorithm.
 
 mod cut;
 mod heap;

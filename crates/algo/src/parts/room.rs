@@ -34,6 +34,7 @@ pub(super) struct Room {
     taken: AtomicUsize,
     /// Held while a list on several pages gets its places.
     split: Mutex<()>,
+    /// Whether there was no room for a list.
     is_full: AtomicBool,
 }
 
@@ -123,11 +124,11 @@ impl Room {
     /// Takes places; `None` if so many are not left.
     fn take(&self, places: usize) -> Option<usize> {
         let start = self.taken.fetch_add(places, Ordering::Relaxed);
-        if start + places > self.targets.len() {
+        let fits = start.checked_add(places).is_some_and(|end| end <= self.targets.len());
+        if !fits {
             self.is_full.store(true, Ordering::Relaxed);
-            return None;
         }
-        Some(start)
+        fits.then_some(start)
     }
 
     /// The first place of a long or split list, of which a piece is stored.
@@ -136,7 +137,7 @@ impl Room {
         let is_long = list.degree >= u64::from(LONG);
         let _held = self.split.lock().unwrap_or_else(PoisonError::into_inner);
         if self.lengths[at].load(Ordering::Relaxed) == 0 {
-            let start = self.take(list.degree as usize + usize::from(is_long))?;
+            let start = self.take((list.degree as usize).saturating_add(usize::from(is_long)))?;
             self.starts[at].store(start as u32, Ordering::Relaxed);
             if is_long {
                 self.targets[start].store(list.degree as u32, Ordering::Relaxed);
@@ -144,8 +145,12 @@ impl Room {
             let length = if is_long { LONG } else { list.degree as u8 };
             self.lengths[at].store(length, Ordering::Relaxed);
         }
-        let place = self.list(list.vertex).start + list.skip as usize;
-        (place + list.targets.len() <= self.list(list.vertex).end).then_some(place)
+        let places = self.list(list.vertex);
+        let fits = list.skip.saturating_add(list.targets.len() as u64) <= places.len() as u64;
+        if !fits {
+            self.is_full.store(true, Ordering::Relaxed);
+        }
+        fits.then(|| places.start + list.skip as usize)
     }
 
     /// Stores a range of a page's entries, from a place on.
@@ -197,7 +202,7 @@ impl Kernel for Room {
         let first = page.first_vertex();
         let at = |v: VertexId| (v.saturating_sub(first) as usize).min(page.list_count());
         let mut lists = at(self.range.start)..at(self.range.end);
-        // Only the first and the last list of a page can run on, or be long.
+        // Lists between those that are long, or lie on several pages, are copied together.
         while !lists.is_empty() {
             let is_short = |i: usize| {
                 let list = page.list(i);
