@@ -26,7 +26,7 @@ pub(crate) struct Csr {
     /// The start of each vertex's list, and the end of the last.
     starts: HugeVec<AtomicU32>,
     /// The entries of all lists.
-    pub targets: HugeVec<AtomicU32>,
+    targets: HugeVec<AtomicU32>,
 }
 
 impl Csr {
@@ -54,7 +54,7 @@ impl Csr {
 
     /// The places of the list of `v` in [`Csr::targets`]; none if it has no room.
     #[inline(always)]
-    pub fn range(&self, v: VertexId) -> Range<usize> {
+    fn range(&self, v: VertexId) -> Range<usize> {
         let at = |v: usize| self.starts[v].load(Ordering::Relaxed) as usize;
         at(v as usize)..at(v as usize + 1)
     }
@@ -65,15 +65,14 @@ impl Csr {
         &self.targets[self.range(v)]
     }
 
-    /// Copies a piece of a list to its places, and returns these. A wrong degree does not make it
-    /// write beyond the list; `check` reports one.
-    pub fn copy(&self, piece: &List<'_>) -> Range<usize> {
+    /// Copies a piece of a list to its places. A wrong degree does not make it write beyond the
+    /// list; `check` reports one.
+    pub fn copy(&self, piece: &List<'_>) {
         let range = self.range(piece.vertex);
         let start = range.end.min(range.start + piece.skip as usize);
         let places = start..range.end.min(start + piece.targets.len());
-        for (place, &target) in self.targets[places.clone()].iter().zip(piece.targets) {
+        for (place, &target) in self.targets[places].iter().zip(piece.targets) {
             place.store(target, Ordering::Relaxed);
         }
-        places
     }
 }

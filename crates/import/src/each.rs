@@ -21,10 +21,10 @@ use crate::rows::RowReader;
 pub type VisitEdge<'v> = dyn FnMut([IdRef<'_>; 2], Option<Weight>) -> bool + Send + 'v;
 
 /// Reads files, or edges in memory, and calls `visit` with each edge, in their order. Ids are
-/// strings if `has_names`, else integers; integers in memory are refused then, and in files become
-/// strings. `directed` decides what symmetric formats list; without
-/// `weights` those of the inputs are passed over. Vertices without an edge are skipped. Takes at
-/// most `memory_bytes` for parsing.
+/// strings if `has_names`, else integers. Where they are strings, integers are refused if any of
+/// the inputs is in memory, and become strings if all are files. `directed` decides what symmetric
+/// formats list; without `weights` those of the inputs are passed over. Vertices without an edge
+/// are skipped. Takes at most `memory_bytes` for parsing.
 ///
 /// # Errors
 /// [`ImportError::Cancelled`] if `visit` returned false; errors of reading and parsing, after

@@ -178,7 +178,7 @@ class ShardActor:
         messages, report = self._program.step(self._shard, superstep, shared, received)
         report["bytes_sent"] = sum(m.nbytes for m in messages if m is not None)
         report["seconds"] = time.perf_counter() - started
-        # What is mapped, and what is not of the shard, may grow: the peak stays.
+        # Each is a difference, which falls when more files are mapped or tables need a library.
         self._bytes_most = max(self._bytes_most, memory_bytes()[1] - self._bytes_before)
         report["memory_bytes"] = self._bytes_most
         return (report, *messages)

@@ -1,6 +1,6 @@
 //! How the vertices are cut into parts.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
@@ -16,9 +16,9 @@ use crate::report::{Result, pages};
 /// Parts are made of granules, of which a graph has at most so many.
 const GRANULES: u64 = 4096;
 
-/// Parts in memory at a time: one for each thread, but no more than these, since small parts have
-/// more edges to others.
-const IN_MEMORY: Range<usize> = 2..9;
+/// Parts in memory at a time: one for each thread, but at least two, so that edges to a neighbour
+/// are followed at once, and no more than these, since small parts have more edges to others.
+const IN_MEMORY: RangeInclusive<usize> = 2..=8;
 
 /// Pages whose edges show how many lead to other parts.
 const SAMPLE_PAGES: u64 = 32;
@@ -74,7 +74,7 @@ pub(crate) fn with_room(
 /// About how often lists are read part by part in so many bytes, where most edges lead nearby.
 /// Measured on grids and road networks of 10^6 and 8 x 10^6 vertices in 60 to 180 parts.
 pub(crate) fn likely_reads(graph: &Graph, bytes: u64) -> f64 {
-    let parts = bytes_for_all(graph) as f64 / bytes.max(1) as f64 * IN_MEMORY.start as f64;
+    let parts = bytes_for_all(graph) as f64 / bytes.max(1) as f64 * *IN_MEMORY.start() as f64;
     1.5 + parts / 40.0
 }
 
@@ -108,7 +108,7 @@ impl Cut {
                 sums[(v / granule) as usize] += degree;
             }
         })?;
-        let in_memory = engine.config().threads.clamp(IN_MEMORY.start, IN_MEMORY.end - 1);
+        let in_memory = engine.config().threads.clamp(*IN_MEMORY.start(), *IN_MEMORY.end());
         let of_granules = |granules: usize| {
             let entries = sums.chunks(granules).map(|part| part.iter().sum::<u64>()).max();
             let part = granules as u64 * granule;

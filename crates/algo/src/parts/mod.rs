@@ -115,8 +115,6 @@ impl<'a, D: Distances> PartSearch<'a, D> {
 
     fn load(&self, part: usize, loaded: &mut Loaded, reads: u64) -> Result<()> {
         let vertices = self.cut.vertices(part);
-        // Not a part any more that is half in memory, should that fail.
-        loaded.part = None;
         let label = match self.cut.parts() {
             1 => "all lists".to_owned(),
             _ => format!("part {reads}"),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{Graph, VertexId};
 
-use super::length::{Lengths, add_float, add_integer};
+use super::length::{add_float, add_integer};
 use crate::parts::Distances;
 
 /// How weights are stored.
@@ -13,14 +13,15 @@ enum Stored {
     /// Not at all: edges have length 1.
     Ones,
     Integers,
+    /// As `f32`.
     Narrow,
+    /// As `f64`.
     Wide,
 }
 
 /// The distances of a search, and how paths grow.
 pub(super) struct Paths<'a> {
     distances: &'a [AtomicU64],
-    lengths: Lengths,
     stored: Stored,
 }
 
@@ -32,7 +33,7 @@ impl<'a> Paths<'a> {
             Some(kind) if kind.bytes() == 4 => Stored::Narrow,
             Some(_) => Stored::Wide,
         };
-        Self { distances, lengths: Lengths::of(graph), stored }
+        Self { distances, stored }
     }
 }
 
@@ -50,12 +51,11 @@ impl Distances for Paths<'_> {
 
     #[inline(always)]
     fn longer(&self, before: u64, weight: u64) -> u64 {
-        match (self.stored, self.lengths) {
-            (Stored::Ones, Lengths::Integers) => add_integer(before, 1),
-            (Stored::Ones, Lengths::Floats) => add_float(before, 1.0),
-            (Stored::Integers, _) => add_integer(before, weight),
-            (Stored::Narrow, _) => add_float(before, f32::from_bits(weight as u32).into()),
-            (Stored::Wide, _) => add_float(before, f64::from_bits(weight)),
+        match self.stored {
+            Stored::Ones => add_integer(before, 1),
+            Stored::Integers => add_integer(before, weight),
+            Stored::Narrow => add_float(before, f32::from_bits(weight as u32).into()),
+            Stored::Wide => add_float(before, f64::from_bits(weight)),
         }
     }
 }

@@ -155,10 +155,11 @@ fn is_straight<P: clap::Args + Params>(
     given: Option<&'static str>,
 ) -> Result<bool> {
     let (first, has_format) = (&run.plan.graph.graph, edges.files.has_format());
-    // A folder alone may be a sharded graph, which opening it as a graph tells.
-    let alone = given.is_none();
+    // Without these flags a folder is opened as a graph, whose error names sharded graphs.
     let mut paths = std::iter::once(first).chain(&edges.more);
-    if let Some(folder) = paths.find(|path| !alone && path.is_dir()) {
+    if given.is_some()
+        && let Some(folder) = paths.find(|path| path.is_dir())
+    {
         bail!("{}: it is a folder, not a file; give the files in it", folder.display());
     }
     if !Graph::is_edges(first, has_format) {
