@@ -83,12 +83,20 @@ pub struct QueueConfig {
     /// Whether one thread after another may use the queue; otherwise only the one that opens it
     /// may, and requests cost less. Nothing may be in flight when the thread changes.
     pub any_thread: bool,
+    /// Whether the thread that waits for a request also carries it out, with a plain system call: a
+    /// ring costs more than a few requests one after the other. Any thread may use the queue.
+    pub blocking: bool,
 }
 
 impl QueueConfig {
     /// A queue of the given depth for the calling thread, without registered arenas.
     pub fn with_depth(depth: usize) -> Self {
-        Self { depth, arenas: Vec::new(), any_thread: false }
+        Self { depth, arenas: Vec::new(), any_thread: false, blocking: false }
+    }
+
+    /// A queue for requests one after the other, such as headers and commits.
+    pub fn one_by_one() -> Self {
+        Self { blocking: true, any_thread: true, ..Self::with_depth(1) }
     }
 
     setters! { arenas: Vec<Arc<Arena>>, any_thread: bool }
@@ -186,7 +194,7 @@ fn transfer(
     len: usize,
     buffer: Buffer,
 ) -> Result<Buffer> {
-    let mut queue = device.queue(&QueueConfig::with_depth(1))?;
+    let mut queue = device.queue(&QueueConfig::one_by_one())?;
     transfer_on(queue.as_mut(), device, op, offset, len, buffer)
 }
 

@@ -16,7 +16,10 @@ use crate::error::{PoolError, Result};
 /// have reached the device, so all later calls fail.
 pub struct Append {
     device: Arc<dyn Device>,
-    queue: Box<dyn Queue>,
+    /// Opened when a second buffer is needed, which many a small file does not come to.
+    queue: Option<Box<dyn Queue>>,
+    arena: Arc<Arena>,
+    depth: usize,
     completions: Vec<Completion>,
     free: Vec<Buffer>,
     /// The buffer in which pages are built.
@@ -35,7 +38,7 @@ impl Append {
     /// flight while the next one is being filled.
     ///
     /// # Errors
-    /// The system refuses a queue or memory.
+    /// The system refuses memory.
     ///
     /// # Panics
     /// If a request is not a number of whole pages.
@@ -49,10 +52,11 @@ impl Append {
         assert!(depth > 0 && request_bytes.is_multiple_of(page_bytes), "whole pages are written");
         let (arena, mut free) = Arena::carve(request_bytes, depth + 1)?;
         let current = free.pop().expect("buffers were carved");
-        let queue = device.queue(&QueueConfig::with_depth(depth).arenas(vec![arena]))?;
         Ok(Self {
             device,
-            queue,
+            queue: None,
+            arena,
+            depth,
             completions: Vec::with_capacity(depth),
             free,
             current,
@@ -96,38 +100,64 @@ impl Append {
     /// Completes the page and starts the next one. Waits for a write if all buffers are in flight.
     ///
     /// # Errors
-    /// A failed write, perhaps of a much earlier page; [`PoolError::Poisoned`] after that.
+    /// The system refuses a queue; a failed write, perhaps of a much earlier page;
+    /// [`PoolError::Poisoned`] after either.
     #[inline]
     pub fn advance(&mut self) -> Result<()> {
         self.complete += 1;
-        if self.complete * self.page_bytes == self.request_bytes {
-            self.write_current()
-        } else {
-            Ok(())
+        if self.complete * self.page_bytes < self.request_bytes {
+            return Ok(());
         }
+        // After an error nothing is written any more, and pages may be built all the same.
+        self.write_current().inspect_err(|_| self.complete = 0)
     }
 
     /// Starts writing the buffer and takes a free one.
     fn write_current(&mut self) -> Result<()> {
-        let (first_page, pages) = (self.base, std::mem::take(&mut self.complete));
-        self.base += pages as u64;
         self.check_poison()?;
-        let mut next = loop {
-            if let Some(next) = self.free.pop() {
-                break next;
+        let mut queue = match self.queue.take() {
+            Some(queue) => queue,
+            None => {
+                let arenas = vec![Arc::clone(&self.arena)];
+                let opened = self.device.queue(&QueueConfig::with_depth(self.depth).arenas(arenas));
+                self.check_result(opened)?
             }
-            self.reap(1)?;
         };
-        next.fill(0);
-        let buffer = std::mem::replace(&mut self.current, next);
-        let (offset, len) = (first_page * self.page_bytes as u64, pages * self.page_bytes);
-        self.queue.push(Request { tag: first_page, op: Op::Write, offset, len, buffer });
-        let submitted = self.queue.submit();
-        self.check_result(submitted)
+        let started = self.start(queue.as_mut());
+        self.queue = Some(queue);
+        started
     }
 
-    fn reap(&mut self, wait_for: usize) -> Result<()> {
-        let mut reaped = self.queue.reap(wait_for, &mut self.completions);
+    fn start(&mut self, queue: &mut dyn Queue) -> Result<()> {
+        while self.free.is_empty() {
+            self.reap(queue, 1)?;
+        }
+        let (offset, len, buffer) = self.take_current();
+        queue.push(Request { tag: offset, op: Op::Write, offset, len, buffer });
+        self.check_result(queue.submit())
+    }
+
+    /// Writes the first buffer, which is the only one so far.
+    fn write_alone(&mut self) -> Result<()> {
+        let (offset, len, buffer) = self.take_current();
+        let written = cenote_device::write_all(self.device.as_ref(), offset, len, buffer);
+        let buffer = self.check_result(written)?;
+        self.free.push(buffer);
+        Ok(())
+    }
+
+    /// Takes the buffer with its offset and bytes, and continues in a free one.
+    fn take_current(&mut self) -> (u64, usize, Buffer) {
+        let mut next = self.free.pop().expect("a buffer is free");
+        next.fill(0);
+        let (first_page, pages) = (self.base, std::mem::take(&mut self.complete));
+        self.base += pages as u64;
+        let buffer = std::mem::replace(&mut self.current, next);
+        (first_page * self.page_bytes as u64, pages * self.page_bytes, buffer)
+    }
+
+    fn reap(&mut self, queue: &mut dyn Queue, wait_for: usize) -> Result<()> {
+        let mut reaped = queue.reap(wait_for, &mut self.completions);
         for done in self.completions.drain(..) {
             reaped = reaped.and(done.whole(|| self.device.name()));
             self.free.push(done.buffer);
@@ -136,7 +166,7 @@ impl Append {
     }
 
     /// Poisons the writer if the result is an error.
-    fn check_result(&mut self, result: cenote_device::Result<()>) -> Result<()> {
+    fn check_result<T>(&mut self, result: cenote_device::Result<T>) -> Result<T> {
         Ok(result.inspect_err(|_| self.poisoned = true)?)
     }
 
@@ -153,13 +183,20 @@ impl Append {
     /// # Errors
     /// As [`Append::advance`].
     pub fn settle(&mut self) -> Result<()> {
-        if self.complete > 0 {
-            self.write_current()?;
+        self.check_poison()?;
+        match self.complete {
+            0 => {}
+            _ if self.queue.is_none() => self.write_alone()?,
+            _ => self.write_current()?,
         }
-        while self.queue.in_flight() > 0 {
-            self.reap(self.queue.in_flight())?;
+        let Some(mut queue) = self.queue.take() else { return Ok(()) };
+        let mut settled = Ok(());
+        while settled.is_ok() && queue.in_flight() > 0 {
+            let wait_for = queue.in_flight();
+            settled = self.reap(queue.as_mut(), wait_for);
         }
-        self.check_poison()
+        self.queue = Some(queue);
+        settled
     }
 
     /// Writes all complete pages, truncates the device after the last one and syncs it. Returns the
@@ -178,7 +215,7 @@ impl Append {
 
 impl fmt::Debug for Append {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let in_flight = self.queue.in_flight();
+        let in_flight = self.queue.as_ref().map_or(0, |queue| queue.in_flight());
         write!(f, "Append({}, page {}, {in_flight} in flight)", self.device.name(), self.page_id())
     }
 }

@@ -242,7 +242,7 @@ pub(crate) fn check_sections(superblock: &Superblock, extents: &[Extent]) -> Res
 fn read_start(device: &dyn Device, device_bytes: u64) -> Result<Vec<u8>> {
     let both = (PAGE_BYTES_MAX as u64 * SLOTS).min(device_bytes);
     let (expected, len) = (both as usize, both.next_multiple_of(PAGE_BYTES_MIN as u64) as usize);
-    let mut queue = device.queue(&QueueConfig::with_depth(1))?;
+    let mut queue = device.queue(&QueueConfig::one_by_one())?;
     queue.push(Request { tag: 0, op: Op::Read, offset: 0, len, buffer: Buffer::new(len)? });
     let mut completions = Vec::with_capacity(1);
     queue.reap(1, &mut completions)?;

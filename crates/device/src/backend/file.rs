@@ -224,7 +224,14 @@ pub fn uring_refusal() -> Option<String> {
     if std::env::var_os(IO_URING_SWITCH).is_some_and(|value| value == "off") {
         return Some(format!("io_uring is disabled: unset {IO_URING_SWITCH}, which is `off`"));
     }
-    uring::probe().err().map(|refusal| remedy(&refusal))
+    // A kernel that allows a ring once goes on to do so, or refuses a queue later, which is noticed.
+    static IS_ALLOWED: AtomicBool = AtomicBool::new(false);
+    if IS_ALLOWED.load(Ordering::Relaxed) {
+        return None;
+    }
+    let refusal = uring::probe().err().map(|refusal| remedy(&refusal));
+    IS_ALLOWED.store(refusal.is_none(), Ordering::Relaxed);
+    refusal
 }
 
 fn remedy(refusal: &io::Error) -> String {
@@ -293,7 +300,7 @@ impl Device for FileDevice {
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
         check_depth(&self.target.name, config.depth)?;
-        if self.uring.load(Ordering::Relaxed) {
+        if self.uring.load(Ordering::Relaxed) && !config.blocking {
             match UringQueue::open(&self.target, config) {
                 Ok(queue) => return Ok(Box::new(queue)),
                 Err(refusal) if self.choice == BackendChoice::Auto => {

@@ -1,7 +1,8 @@
 //! A queue served by threads with pread/pwrite, where io_uring is refused.
 //!
 //! A queue spawns workers as requests overlap, at most one per request in flight, so that the
-//! device sees the requested depth. Workers and caller sleep on condition variables.
+//! device sees the requested depth. Workers and caller sleep on condition variables. A blocking
+//! queue has no workers: the thread that waits carries the requests out.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -66,6 +67,7 @@ pub(super) struct ThreadQueue {
     pushed: Vec<Request>,
     in_flight: usize,
     depth: usize,
+    blocking: bool,
     device_name: String,
     clock: Arc<RealClock>,
 }
@@ -85,6 +87,7 @@ impl ThreadQueue {
             pushed: Vec::with_capacity(config.depth),
             in_flight: 0,
             depth: config.depth,
+            blocking: config.blocking,
             device_name: target.name.clone(),
             clock: Arc::clone(&target.clock),
         }
@@ -110,14 +113,15 @@ impl ThreadQueue {
         Ok(())
     }
 
-    /// Runs a batch of one on the calling thread, which would only wait for a worker.
+    /// Carries out what was pushed on the calling thread, which would only wait for a worker.
     fn run_here(&mut self, completions: &mut Vec<Completion>) {
-        let request = self.pushed.pop().expect("one request was pushed");
-        let submitted_ns = self.clock.now_ns();
-        let finished =
-            run(&self.shared.file, Job { request, submitted_ns }, self.shared.block_bytes);
-        self.in_flight -= 1;
-        completions.push(complete(finished, self.clock.now_ns()));
+        self.in_flight -= self.pushed.len();
+        for request in self.pushed.drain(..) {
+            let submitted_ns = self.clock.now_ns();
+            let finished =
+                run(&self.shared.file, Job { request, submitted_ns }, self.shared.block_bytes);
+            completions.push(complete(finished, self.clock.now_ns()));
+        }
     }
 }
 
@@ -137,6 +141,9 @@ impl Queue for ThreadQueue {
     }
 
     fn submit(&mut self) -> Result<()> {
+        if self.blocking {
+            return Ok(());
+        }
         // Without workers, an earlier submit failed to spawn one: try again.
         let is_served = self.in_flight == 0 || !self.workers.is_empty();
         if self.pushed.is_empty() && is_served {
@@ -156,7 +163,8 @@ impl Queue for ThreadQueue {
 
     fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()> {
         assert_wait(wait_for, self.in_flight);
-        if self.in_flight == 1 && self.pushed.len() == 1 && wait_for == 1 {
+        let is_single = self.in_flight == 1 && self.pushed.len() == 1 && wait_for == 1;
+        if self.blocking || is_single {
             self.run_here(completions);
             return Ok(());
         }

@@ -251,9 +251,13 @@ fn register_arenas(ring: &IoUring, config: &QueueConfig) -> Vec<Registered> {
     // SAFETY: the pieces cover the arenas' mappings, which `Registered` keeps alive for as long
     // as the ring.
     let pinned = unsafe { ring.submitter().register_buffers(&pieces) };
-    // Where rings count as locked memory, the buffers must leave room for the next worker's ring.
-    let refusal = pinned.and_then(|()| build_ring(config.depth, config.any_thread)).err();
-    let Some(refusal) = refusal else { return registered };
+    // Before Linux 5.12, whose feature this is, rings count as locked memory: the buffers must
+    // leave room for the next worker's ring.
+    let leave_room = || match ring.params().is_feature_native_workers() {
+        true => Ok(()),
+        false => build_ring(config.depth, config.any_thread).map(drop),
+    };
+    let Err(refusal) = pinned.and_then(|()| leave_room()) else { return registered };
     // Fails if nothing was registered.
     let _ = ring.submitter().unregister_buffers();
     warn_unregistered(&refusal);

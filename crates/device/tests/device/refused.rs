@@ -166,7 +166,9 @@ fn sandbox_that_closes_after_opening_leads_to_threads() {
     let device = file::open(&directory.path().join("file"), &OpenOptions::creating()).unwrap();
     assert_eq!(device.backend(), "io_uring");
     forbid_io_uring(libc::EPERM);
-    write_pattern(&*device, 1, 0, BLOCK);
+    let mut queue = device.queue(&QueueConfig::with_depth(2)).unwrap();
+    queue.push(request(0, cenote_device::Op::Write, 0, BLOCK, pattern(1, BLOCK)));
+    assert_eq!(drain(queue.as_mut())[0].result, Ok(BLOCK));
     assert_pattern(&read(&*device, 0, BLOCK), 1, "file");
     assert_eq!(device.backend(), "threads");
     assert!(log.warning().contains("io_uring is disabled"), "{}", log.warning());

@@ -26,6 +26,32 @@ fn what_was_written_is_read() {
 }
 
 #[test]
+fn requests_one_by_one_are_those_of_every_other_queue() {
+    for (name, device) in Devices::all().list {
+        write_pattern(&*device, 1, 0, 2 * BLOCK);
+        let mut queue = device.queue(&QueueConfig::one_by_one()).unwrap();
+        for round in 0..3 {
+            let write = request(7, Op::Write, BLOCK as u64, BLOCK, pattern(round, BLOCK));
+            queue.push(write);
+            queue.submit().unwrap();
+            assert_eq!(drain(queue.as_mut())[0].result, Ok(BLOCK), "{name}");
+            queue.push(request(8, Op::Read, BLOCK as u64, BLOCK, Buffer::new(BLOCK).unwrap()));
+            // Another thread may wait.
+            let (found, returned) = std::thread::scope(|scope| {
+                let wait = scope.spawn(move || (drain(queue.as_mut()).remove(0), queue));
+                wait.join().unwrap()
+            });
+            queue = returned;
+            assert_eq!((found.tag, found.result), (8, Ok(BLOCK)), "{name}");
+            assert_pattern(&found.buffer, round, name);
+        }
+        // It ends with the file.
+        queue.push(request(9, Op::Read, BLOCK as u64, 2 * BLOCK, Buffer::new(2 * BLOCK).unwrap()));
+        assert_eq!(drain(queue.as_mut())[0].result, Ok(BLOCK), "{name}");
+    }
+}
+
+#[test]
 fn a_depth_that_no_queue_has_is_an_error_that_names_the_range() {
     for (name, device) in Devices::all().list {
         for depth in [0, 4097, 10_000, usize::MAX] {

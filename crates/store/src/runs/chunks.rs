@@ -391,7 +391,7 @@ impl Reading {
         let Request { offset, len, buffer, .. } = self.request(0)?;
         let mut open = match queue.take() {
             Some(open) => open,
-            None => device.queue(&QueueConfig::with_depth(1).any_thread(true))?,
+            None => device.queue(&QueueConfig::one_by_one())?,
         };
         let bytes =
             cenote_device::read_exact_on(open.as_mut(), device.as_ref(), offset, len, buffer)?;

@@ -23,7 +23,7 @@ impl Store {
         let device = self.device.as_ref();
         let mut queue = match queue {
             Some(queue) => queue,
-            None => device.queue(&QueueConfig::with_depth(1).any_thread(true))?,
+            None => device.queue(&QueueConfig::one_by_one())?,
         };
         let mut bytes = Vec::new();
         batches.iter().for_each(|batch| batch.encode(area.weights, &mut bytes));

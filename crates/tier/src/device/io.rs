@@ -68,7 +68,7 @@ pub(super) struct PageIo<'a> {
 impl<'a> PageIo<'a> {
     /// Opens a queue for transfers of about `len` bytes; longer ones are split.
     pub(super) fn open(device: &'a dyn Device, cache: &'a IoBuffer, len: usize) -> Result<Self> {
-        let queue = device.queue(&QueueConfig::with_depth(1))?;
+        let queue = device.queue(&QueueConfig::one_by_one())?;
         let buffer = cache.take(len.clamp(PAGE_BYTES, PIECE_BYTES))?;
         Ok(Self { device, cache, queue, buffer: Some(buffer), done: Vec::with_capacity(1) })
     }
