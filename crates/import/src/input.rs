@@ -205,6 +205,7 @@ fn unpack<'a>(
     let head = peek(&mut raw).map_err(input_error(&name, "read"))?;
     let packing = packing_of(&head, spec, format);
     reject_other_formats(&head, &name, format, packing)?;
+    reject_unpacked(&head, spec, format, packing)?;
     let window = zstd_window(&head);
     let whole = io::Cursor::new(head).chain(raw);
     let reader: RowReader<'a> = match packing {
@@ -253,9 +254,12 @@ fn peek(raw: &mut impl Read) -> io::Result<Vec<u8>> {
 
 /// The compression by the first bytes. Those of `.u32` and `.u64` files may be anything.
 fn packing_of(head: &[u8], spec: &InputSpec, format: Format) -> Packing {
-    let binary = matches!(format, Format::U32 | Format::U64 | Format::AdjacencyU32);
     let is_packed = packing_by_name(&spec.path) != Packing::Plain;
-    if binary && !spec.is_stdin() && !is_packed && Format::of_path(&spec.path) == Some(format) {
+    if is_binary(format)
+        && !spec.is_stdin()
+        && !is_packed
+        && Format::of_path(&spec.path) == Some(format)
+    {
         return Packing::Plain;
     }
     match head {
@@ -264,6 +268,26 @@ fn packing_of(head: &[u8], spec: &InputSpec, format: Format) -> Packing {
         [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Packing::Zstd,
         _ => Packing::Plain,
     }
+}
+
+/// Whether any bytes are numbers of this format.
+fn is_binary(format: Format) -> bool {
+    matches!(format, Format::U32 | Format::U64 | Format::AdjacencyU32)
+}
+
+/// Rejects a file of numbers that is not packed as its name says: as numbers, its bytes would be
+/// edges all the same.
+fn reject_unpacked(head: &[u8], spec: &InputSpec, format: Format, packing: Packing) -> Result<()> {
+    let named = if spec.is_stdin() { Packing::Plain } else { packing_by_name(&spec.path) };
+    let (Some(packer), true) = (named.packer(), is_binary(format)) else { return Ok(()) };
+    if packing != Packing::Plain || head.is_empty() {
+        return Ok(());
+    }
+    let reason = format!(
+        "is not packed with {packer}, as its name says: get the file anew, or give it the ending \
+         of what it holds"
+    );
+    Err(ImportError::Format { input: spec.name(), reason })
 }
 
 /// Says of an input that could not be parsed how it is packed, where its name or format say
@@ -293,7 +317,7 @@ fn other_packing(spec: &InputSpec, name: &str, error: &ImportError) -> Option<St
     }
     let packer = packing_by_name(&spec.path).packer()?;
     let is_known = reject_other_formats(&head, name, format, packing).is_err();
-    if packing != Packing::Plain || head.is_empty() || is_known {
+    if packing != Packing::Plain || head.is_empty() || is_known || is_binary(format) {
         return None;
     }
     let message = error.to_string();
@@ -305,7 +329,7 @@ fn other_packing(spec: &InputSpec, name: &str, error: &ImportError) -> Option<St
 }
 
 fn packing_by_name(path: &Path) -> Packing {
-    let name = path.to_string_lossy();
+    let name = path.to_string_lossy().to_ascii_lowercase();
     match strip_compression(&name).len() {
         length if length == name.len() => Packing::Plain,
         _ if name.ends_with(".gz") => Packing::Gzip,

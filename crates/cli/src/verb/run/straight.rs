@@ -165,7 +165,10 @@ fn is_straight<P: clap::Args + Params>(
     if !Graph::is_edges(first, has_format) {
         if let Some(flag) = given {
             let shown = first.display();
-            bail!("{shown}: it is no file of edges that can be read, and {flag} is for edges");
+            bail!(
+                "{shown}: it is no file of edges by its contents and its extension, and {flag} is \
+                   for edges: name the format with --format, or leave {flag} out for a graph"
+            );
         }
         return Ok(false);
     }
