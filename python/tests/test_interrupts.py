@@ -145,7 +145,9 @@ def test_an_interrupted_merge_keeps_what_was_acknowledged(ring):
     assert np.array_equal(edges_of(path), expected)
 
 
-@pytest.mark.parametrize("milliseconds", [1, 30, 60, 120, 200])
+@pytest.mark.parametrize(
+    "milliseconds", [1, 60, *(pytest.param(ms, marks=pytest.mark.long) for ms in [30, 120, 200])]
+)
 def test_an_interrupted_commit_is_made_or_not(ring, milliseconds):
     path, pairs = ring
     more = random_pairs(60_000, seed=milliseconds)

@@ -33,8 +33,15 @@ def changed(graph, choose):
     return "\n".join(told).encode() + b"\n"
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("policy", ["tlru", "static"])
+@pytest.mark.parametrize(
+    ("directed", "policy"),
+    [
+        (False, "tlru"),
+        (True, "static"),
+        pytest.param(True, "tlru", marks=pytest.mark.long),
+        pytest.param(False, "static", marks=pytest.mark.long),
+    ],
+)
 def test_a_graph_over_tiers_follows_its_changes(cenote, directed, policy):
     choose = random.Random(f"{directed} {policy}")
     kind = nx.DiGraph if directed else nx.Graph
