@@ -224,7 +224,7 @@ pub fn uring_refusal() -> Option<String> {
     if std::env::var_os(IO_URING_SWITCH).is_some_and(|value| value == "off") {
         return Some(format!("io_uring is disabled: unset {IO_URING_SWITCH}, which is `off`"));
     }
-    // A kernel that allows a ring once goes on to do so, or refuses a queue later, which is noticed.
+    // A kernel that allows a ring once goes on to do so, or refuses a queue later: that is noticed.
     static IS_ALLOWED: AtomicBool = AtomicBool::new(false);
     if IS_ALLOWED.load(Ordering::Relaxed) {
         return None;
