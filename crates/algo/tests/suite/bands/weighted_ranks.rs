@@ -57,7 +57,7 @@ fn check_orders(chosen: Orders) {
             let ranks = PageRankConfig::default()
                 .weighted(true)
                 .iterations(20)
-                .tolerance(Some(0.1))
+                .tolerance(Some(1e-2))
                 .personalize(vec![0, 17, 70_000]);
             check(&format!("{}, {order:?}", graph.name), &stored, at, &ranks);
         }
