@@ -10,10 +10,10 @@ use cenote_device::profile::Profile;
 use cenote_engine::EngineConfig;
 use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
 
-const VERTICES: u32 = 60_000;
+const VERTICES: u32 = 25_000;
 const DEGREE: u32 = 256;
 
-/// A ring in which everybody knows the next few hundred: 62 MB on the drive called `name`.
+/// A ring in which everybody knows the next few hundred: 26 MB on the drive called `name`.
 fn ring_on(name: &str) -> Arc<SimDevice> {
     let model = Preset::by_name(name).unwrap().model();
     let device = Arc::new(SimDevice::new(SimConfig::new(model)));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::plain::{Plain, Random, odd_graphs, random_graph};
+use crate::plain::{Plain, Random, Ways, odd_graphs, random_graph};
 use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::wcc;
 use cenote_engine::{EngineConfig, Graph};
@@ -17,15 +17,15 @@ fn both(plain: &Plain) -> [Arc<Graph>; 2] {
 fn all_graphs() -> Vec<Plain> {
     let random = (0..16).map(|seed| random_graph(seed, seed % 2 == 0));
     let odd = [false, true].into_iter().flat_map(odd_graphs);
-    random.chain(odd).chain([skewed(1, false), skewed(2, true)]).collect()
+    random.chain(odd).chain([skewed(1, 12, false), skewed(2, 12, true)]).collect()
 }
 
 /// Many pages, hubs that nearly everybody knows (R-MAT with the probabilities of Graph 500), and
 /// small components beside.
-fn skewed(seed: u64, directed: bool) -> Plain {
+fn skewed(seed: u64, scale: u32, directed: bool) -> Plain {
     let mut random = Random(seed);
-    let (scale, components) = (14, 900);
     let vertices = 1 << scale;
+    let components = vertices / 18;
     let mut end = || {
         let pair = |(u, v), quarter| (2 * u + quarter / 2, 2 * v + quarter % 2);
         let quarter = |at| [57, 76, 95, 100].iter().position(|&to| at < to).unwrap() as u32;
@@ -36,12 +36,11 @@ fn skewed(seed: u64, directed: bool) -> Plain {
     Plain::of(vertices + 2 * components, &pairs, directed)
 }
 
-#[test]
-fn searches_find_the_same_levels_with_hub_neighbours() {
+fn compare_searches(all: bool) {
     for (i, plain) in (0..).zip(all_graphs()) {
         let [without, with] = both(&plain);
         let mut random = Random(i);
-        for config in crate::plain::configs() {
+        for config in Ways::of(all, i as usize).configs() {
             let source = random.below(plain.vertices());
             let targets = (0..random.below(3)).map(|_| random.below(plain.vertices())).collect();
             for bfs in [
@@ -66,6 +65,17 @@ fn searches_find_the_same_levels_with_hub_neighbours() {
 }
 
 #[test]
+fn searches_find_the_same_levels_with_hub_neighbours() {
+    compare_searches(false);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_searches_find_the_same_levels_with_hub_neighbours() {
+    compare_searches(true);
+}
+
+#[test]
 fn components_are_the_same_with_heads() {
     for (i, plain) in (0..).zip(all_graphs()) {
         let [without, with] = both(&plain);
@@ -82,7 +92,7 @@ fn components_are_the_same_with_heads() {
 
 #[test]
 fn with_hub_neighbours_a_skewed_graph_is_searched_and_joined_by_few_of_its_bytes() {
-    let [without, with] = both(&skewed(3, false));
+    let [without, with] = both(&skewed(3, 14, false));
     let config = EngineConfig::with_memory(64 << 20);
     let config = config.cache_bytes(Some(0)).threads(1);
     let bfs = BfsConfig::default();

@@ -295,14 +295,14 @@ fn scattered_grid(kind: Option<WeightType>, directed: bool) -> Plain {
 }
 
 /// Compares searches of scattered grids, on so many threads, with the distances of all steps.
-fn check_many_steps(threads: &[usize]) {
+fn check_many_steps(threads: impl Fn(usize) -> &'static [usize]) {
     for directed in [false, true] {
-        for kind in kinds() {
+        for (at, kind) in kinds().enumerate() {
             let graph = scattered_grid(kind, directed);
             let stored = graph.stored();
             let expected = graph.distances(&[0]);
             for (memory, label) in [(64 << 20, "all lists"), (0, "round")] {
-                for &threads in threads {
+                for &threads in threads(at + usize::from(directed) + usize::from(memory == 0)) {
                     let search = from(0).parents(true).delta(Some(3.0));
                     let given = |bytes| {
                         let depth = if memory == 0 { Some(1) } else { None };
@@ -329,13 +329,13 @@ fn check_many_steps(threads: &[usize]) {
 
 #[test]
 fn searches_of_many_steps_end_without_steps_with_the_same_distances() {
-    check_many_steps(&[1, 3]);
+    check_many_steps(|at| [&[1], &[3]][at % 2]);
 }
 
 #[test]
 #[ignore = "long: make soak"]
 fn longer_searches_of_many_steps_end_without_steps_with_the_same_distances() {
-    check_many_steps(&[1, 2, 3, 4]);
+    check_many_steps(|_| &[1, 2, 3, 4]);
 }
 
 /// All lists with weights take less than 64 bytes a vertex of a grid; the distances, sets and

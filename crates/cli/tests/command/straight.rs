@@ -76,6 +76,17 @@ fn components_of_edges_are_those_of_their_graph() {
 
 #[test]
 fn degrees_of_edges_are_those_of_their_graph_with_repeated_edges() {
+    compare_degrees(false);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_degrees_of_edges_are_those_of_their_graph_with_repeated_edges() {
+    compare_degrees(true);
+}
+
+/// Of all inputs with all flags and numbers of threads, or with some of them in turn.
+fn compare_degrees(is_long: bool) {
     let bench = Bench::new();
     let wide = |v: u64| v.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     fs::write(bench.path("wide.txt"), edges(|v| wide(v).to_string(), " ")).unwrap();
@@ -86,19 +97,23 @@ fn degrees_of_edges_are_those_of_their_graph_with_repeated_edges() {
     let matrix = "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n1 1\n2 1\n3 2\n";
     fs::write(bench.path("some.mtx"), matrix).unwrap();
     fs::write(bench.path("alone.txt"), "77777777\n3\n").unwrap();
-    for inputs in [
+    let inputs = [
         "wide.txt --vertices alone.txt",
         "names.csv --source-column a --target-column b",
         "late.txt",
         "ring.graph",
         "some.mtx",
-    ] {
-        for kept in ["", "--keep-self-loops", "--directed", "--directed --keep-self-loops"] {
+    ];
+    for (at, inputs) in inputs.into_iter().enumerate() {
+        let all = ["", "--keep-self-loops", "--directed", "--directed --keep-self-loops"];
+        let is_chosen = |i: &usize| is_long || (i + at).is_multiple_of(2);
+        for kept in (0..all.len()).filter(is_chosen).map(|i| all[i]) {
             let both = if kept.contains("--directed") { "--in-edges" } else { "" };
             let flags = format!("{inputs} --keep-duplicates {kept}");
             bench.succeed(&format!("import {flags} {both} --overwrite --out g.cenote"));
             let graph = parse(&bench.succeed("run degrees g.cenote --json --out graph.csv"));
-            for threads in [1, 3] {
+            let threads: &[_] = if is_long { &[1, 3] } else { [&[1], &[3]][at % 2] };
+            for threads in threads {
                 let straight = format!("run degrees {flags} --threads {threads} --memory 64MiB");
                 let straight = bench.succeed(&format!("{straight} --json --out edges.csv"));
                 assert_eq!(parse(&straight)["result"], graph["result"], "{flags}");

@@ -269,6 +269,17 @@ fn full_tiers_are_one_line_and_the_graph_is_read_on() {
 
 #[test]
 fn a_killed_update_over_tiers_leaves_whole_commits() {
+    kill_updates(20);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_a_killed_update_over_tiers_leaves_whole_commits() {
+    kill_updates(36);
+}
+
+/// Kills so many verbs, and as many again while too few of them were killed or committed anything.
+fn kill_updates(rounds: u64) {
     let bench = Bench::new();
     fs::write(bench.path("edges.txt"), "0 1\n").unwrap();
     for folder in ["fast", "slow"] {
@@ -278,9 +289,9 @@ fn a_killed_update_over_tiers_leaves_whole_commits() {
     let lines: String = (1..60_000).map(|i| format!("+ {i} {}\n", i + 1)).collect();
     fs::write(bench.path("lines"), lines).unwrap();
     let (mut before, mut killed) = (1, 0);
-    for round in 0..360u64 {
+    for round in 0..10 * rounds {
         // On a busy machine a commit may take longer than the first rounds wait.
-        let (turn, patience) = (round % 36, 1 + round / 36);
+        let (turn, patience) = (round % rounds, 1 + round / rounds);
         if turn == 0 && killed > 8 && before > 1000 {
             break;
         }

@@ -305,11 +305,22 @@ fn a_second_writer_is_refused_with_the_process_of_the_first() {
 
 #[test]
 fn a_killed_update_leaves_whole_commits() {
+    kill_updates(12);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_a_killed_update_leaves_whole_commits() {
+    kill_updates(24);
+}
+
+/// Kills so many after up to 132 ms.
+fn kill_updates(rounds: u64) {
     let bench = imported("0 1\n", "");
     let lines: String = (1..30_000).map(|i| format!("+ {i} {}\n", i + 1)).collect();
     std::fs::write(bench.path("lines"), lines).unwrap();
     let mut before = 1;
-    for round in 0..24 {
+    for round in 0..rounds {
         let mut child = bench
             .command(&format!(
                 "update g.cenote --stdin --memory 19MiB --durability {}",
@@ -320,7 +331,9 @@ fn a_killed_update_leaves_whole_commits() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(round * round / 4));
+        std::thread::sleep(std::time::Duration::from_millis(
+            round * round * 144 / (rounds * rounds),
+        ));
         child.kill().unwrap();
         child.wait().unwrap();
         bench.succeed("check g.cenote");

@@ -19,6 +19,9 @@ use crate::plain::{Plain, Random};
 
 const PLENTY: u64 = 256 << 20;
 
+/// Of most graphs: not many, but several bands of them, and lists and blocks of many pages.
+const VERTICES: u32 = 40_000;
+
 /// A folder in memory, where the system has one: these runs wait for thousands of small transfers.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
@@ -42,23 +45,23 @@ fn graphs_with(longest: bool) -> impl Iterator<Item = &'static Plain> {
 }
 
 fn make_graphs() -> Vec<Plain> {
-    let n = 120_000;
+    let n = VERTICES;
     let mut random = Random(3);
     let mut skewed = |edges: u32| -> Vec<(u32, u32)> {
         let mut end = |bits: u32| (0..bits).fold(0, |v, _| 2 * v + u32::from(random.below(4) == 0));
-        (0..edges).map(|_| (end(17) % n, end(17) % n)).collect()
+        (0..edges).map(|_| (end(16) % n, end(16) % n)).collect()
     };
-    let skewed = skewed(500_000);
-    let side = 346;
+    let skewed = skewed(170_000);
+    let side = 199;
     let grid: Vec<(u32, u32)> = (0..side * side)
         .flat_map(|v| [(v, v + 1), (v, v + side)])
         .filter(|&(v, w)| w < side * side && (w != v + 1 || w % side > 0))
         .collect();
-    let at = |i: u32| ((u64::from(i) * 77_777 + 5) % 119_993) as u32;
-    let scattered: Vec<_> = (0..119_992).map(|i| (at(i), at(i + 1))).collect();
-    let shorter = &scattered[..15_000];
+    let at = |i: u32| ((u64::from(i) * 25_939 + 5) % 39_989) as u32;
+    let scattered: Vec<_> = (0..39_988).map(|i| (at(i), at(i + 1))).collect();
+    let shorter = &scattered[..5_000];
     let path: Vec<_> = (0..n - 1).map(|v| (v, v + 1)).collect();
-    let star: Vec<_> = (0..n).filter(|&v| v != 70_000).map(|v| (70_000, v)).collect();
+    let star: Vec<_> = (0..n).filter(|&v| v != 23_000).map(|v| (23_000, v)).collect();
     vec![
         Plain::of(n, &skewed, false).named("skewed"),
         Plain::of(n, &skewed, true).named("skewed, directed"),
@@ -67,7 +70,7 @@ fn make_graphs() -> Vec<Plain> {
         Plain::of(n, &scattered, false).named("long scattered path"),
         Plain::of(n, &star, false).named("star"),
         Plain::of(n, &star, true).named("star, directed"),
-        Plain::of(n, &[(5, 119_000), (7, 8)], false).named("two edges"),
+        Plain::of(n, &[(5, 39_000), (7, 8)], false).named("two edges"),
         Plain::of(n, &skewed, true).without_in_edges().named("skewed, out"),
         Plain::of(n, shorter, true).without_in_edges().named("scattered path, out"),
         Plain::of(n, shorter, false).named("scattered path"),
@@ -95,10 +98,10 @@ fn budgets(
 fn updated(graph: &Plain) -> Arc<Graph> {
     let store = Store::open(Arc::clone(graph.stored().device())).unwrap();
     let mut random = Random(9);
-    let mut end = || random.below(100_000);
+    let mut end = || random.below(33_000);
     let mut changes: Vec<Change> =
         (0..2_000).map(|_| Change { op: Op::Add, source: end(), target: end() }).collect();
-    let gone = (0..50).map(|i| 110_000 + 7 * i);
+    let gone = (0..50).map(|i| 36_000 + 7 * i);
     changes.extend(gone.map(|v| Change { op: Op::DeleteVertex, source: v, target: v }));
     store.update(&Batch { changes, ..Batch::default() }).unwrap();
     let more = (0..500).map(|_| Change { op: Op::Add, source: end(), target: end() });
@@ -182,7 +185,7 @@ fn check_ranks(several: usize) {
             assert!(expected.run.bands.is_none());
             expected
         };
-        let budgets = [(1_000_000, 4, 4), (1_700_000, 2, 2), (800_000, 1, 1), (650_000, 2, 2)];
+        let budgets = [(640_000, 4, 4), (600_000, 2, 2), (320_000, 1, 1), (410_000, 2, 2)];
         // One or two bands of every graph, more of the first ones.
         let several = if graph.name.starts_with("skewed") { several } else { 1 };
         for (memory_bytes, threads, iterations) in budgets.into_iter().take(several) {
@@ -213,34 +216,35 @@ fn every_kind_of_ranks_comes_in_bands() {
     let kinds = [
         PageRankConfig::default().tolerance(Some(1e-3)).iterations(30),
         PageRankConfig::default()
-            .personalize(vec![0, 17, 70_000])
+            .personalize(vec![0, 17, 23_000])
             .personalize_weights(vec![3.0, 1.0, 0.5]),
         PageRankConfig::default().variant(Variant::Cave).iterations(3),
         PageRankConfig::default().damping(0.5).iterations(0),
     ];
     for (i, ranks) in kinds.iter().enumerate() {
         let expected = pagerank::run(&stored, config(folder.path(), PLENTY, 2), ranks).unwrap();
-        let config = config(folder.path(), 800_000, 2);
+        let config = config(folder.path(), 450_000, 2);
         check_pagerank(&format!("kind {i}"), &stored, &config, ranks, &expected);
     }
 }
 
 #[test]
 fn a_budget_too_small_for_bands_names_one_that_does() {
-    let folder = tempfile::tempdir().unwrap();
-    let stored = graphs()[0].stored();
-    let ranks = PageRankConfig::default();
+    let (folder, stored) = (folder(), graphs()[0].stored());
+    let ranks = PageRankConfig::default().iterations(2);
     let error = pagerank::run(&stored, config(folder.path(), 100_000, 2), &ranks).unwrap_err();
-    let AlgoError::Engine(EngineError::Budget { suggested, what, .. }) = error else {
+    let AlgoError::Engine(EngineError::Budget { needed, suggested, what, .. }) = error else {
         panic!("{error}");
     };
     assert_eq!(what, "pagerank in bands of vertices (auto)");
     pagerank::run(&stored, config(folder.path(), suggested << 20, 2), &ranks).unwrap();
+    let found = pagerank::run(&stored, config(folder.path(), needed, 2), &ranks).unwrap();
+    assert!(found.run.bands.is_some());
     // Without a folder, all state must fit.
-    let config = EngineConfig::with_memory(1_000_000).threads(2);
+    let config = EngineConfig::with_memory(500_000).threads(2);
     let error = pagerank::run(&stored, config, &ranks).unwrap_err().to_string();
     assert!(error.contains("pagerank (auto) needs"), "{error}");
-    let config = self::config(Path::new("/no/such/folder"), 1_000_000, 2);
+    let config = self::config(Path::new("/no/such/folder"), 500_000, 2);
     let error = pagerank::run(&stored, config, &ranks).unwrap_err().to_string();
     assert!(error.starts_with("/no/such/folder/(state file): cannot create"), "{error}");
 }
@@ -268,17 +272,21 @@ fn check_wcc(case: &str, graph: &Arc<Graph>, config: &EngineConfig, expected: &w
 fn components_in_bands_are_those_in_memory() {
     let folder = folder();
     let mut random = Random(8);
-    let dense: Vec<_> =
-        (0..1_000_000).map(|_| (random.below(120_000), random.below(120_000))).collect();
-    let dense = Plain::of(120_000, &dense, false).named("dense");
+    // So large that there is room for bands with four threads, too.
+    let n = 3 * VERTICES;
+    let dense: Vec<_> = (0..600_000).map(|_| (random.below(n), random.below(n))).collect();
+    let dense = Plain::of(n, &dense, false).named("dense");
     for graph in graphs().iter().chain([&dense]) {
         for hub_neighbours in [HubNeighboursChoice::No, HubNeighboursChoice::Yes] {
             let stored = graph.stored_with_hub_neighbours(hub_neighbours);
             let expected = wcc::run(&stored, config(folder.path(), PLENTY, 2)).unwrap();
             assert!(expected.run.bands.is_none());
             let several = if hub_neighbours == HubNeighboursChoice::No { 3 } else { 1 };
-            let budgets = [(900_000, 2), (600_000, 1), (900_000, 4)];
-            for (memory_bytes, threads) in budgets.into_iter().take(several) {
+            let budgets: &[_] = match graph.name {
+                "dense" => &[(900_000, 2), (600_000, 1), (900_000, 4)],
+                _ => &[(320_000, 2), (250_000, 1)],
+            };
+            for &(memory_bytes, threads) in budgets.iter().take(several) {
                 let case = format!("{}, {hub_neighbours:?}", graph.name);
                 let config = config(folder.path(), memory_bytes, threads);
                 check_wcc(&case, &stored, &config, &expected);
@@ -303,14 +311,14 @@ fn check_orders(orders: Orders) {
             let ranks = PageRankConfig::default().iterations(3);
             let plenty = config(folder.path(), PLENTY, 2);
             let expected = pagerank::run(&stored, plenty.clone(), &ranks).unwrap();
-            let little = config(folder.path(), 1_000_000, 2);
+            let little = config(folder.path(), 560_000, 2);
             check_pagerank(&case, &stored, &little, &ranks, &expected);
             let expected = wcc::run(&stored, plenty).unwrap();
-            let refused = wcc::run(&stored, EngineConfig::with_memory(1).threads(2)).unwrap_err();
+            let refused = wcc::run(&stored, EngineConfig::with_memory(1).threads(1)).unwrap_err();
             let AlgoError::Engine(EngineError::Budget { needed, .. }) = refused else {
                 panic!("{refused}");
             };
-            check_wcc(&case, &stored, &config(folder.path(), needed - 1, 2), &expected);
+            check_wcc(&case, &stored, &config(folder.path(), needed - 1, 1), &expected);
         }
     }
 }
@@ -336,9 +344,12 @@ fn updates_and_deleted_vertices_are_in_the_answers_of_bands() {
         let ranks = PageRankConfig::default().iterations(2);
         let plenty = config(folder.path(), PLENTY, 2);
         let expected = pagerank::run(&stored, plenty.clone(), &ranks).unwrap();
-        let little = config(folder.path(), 1_500_000, 2);
-        check_pagerank(&case, &stored, &little, &ranks, &expected);
+        let refused = |config| pagerank::run(&stored, config, &ranks).unwrap_err();
+        let [_, least] = budgets(folder.path(), 2, 0, &refused);
+        check_pagerank(&case, &stored, &config(folder.path(), least, 2), &ranks, &expected);
         let expected = wcc::run(&stored, plenty).unwrap();
-        check_wcc(&case, &stored, &config(folder.path(), 900_000, 2), &expected);
+        let refused = |config| wcc::run(&stored, config).unwrap_err();
+        let [_, least] = budgets(folder.path(), 1, 0, &refused);
+        check_wcc(&case, &stored, &config(folder.path(), least, 1), &expected);
     }
 }

@@ -62,10 +62,10 @@ fn check_bfs_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
     let n = graph.vertices() as u32;
     let searches = [
         BfsConfig::default(),
-        BfsConfig::default().sources(vec![17, n - 1, 40_000, 17]),
+        BfsConfig::default().sources(vec![17, n - 1, 13_000, 17]),
         BfsConfig::from(5).targets(vec![7, 6]),
         BfsConfig::from(5).parents(true),
-        BfsConfig::default().sources(vec![17, n - 1, 40_000]).targets(vec![9]).parents(true),
+        BfsConfig::default().sources(vec![17, n - 1, 13_000]).targets(vec![9]).parents(true),
     ];
     for (i, search) in searches.iter().enumerate() {
         let expected = bfs::run(graph, config(folder.path(), PLENTY, 2), search).unwrap();
@@ -102,7 +102,7 @@ fn levels_in_bands_use_hub_neighbours() {
     let graphs = graphs();
     for graph in [&graphs[0], &graphs[1], &graphs[8]] {
         let stored = graph.stored_with_hub_neighbours(HubNeighboursChoice::Yes);
-        check_bfs_budgets(&format!("{}, with hubs", graph.name), &stored, &[1, 2, 4]);
+        check_bfs_budgets(&format!("{}, with hubs", graph.name), &stored, &[1, 2, 3]);
     }
 }
 
@@ -163,7 +163,7 @@ fn check_sssp_budgets(case: &str, graph: &Arc<Graph>, threads: &[usize]) {
     let n = graph.vertices() as u32;
     let searches = [
         SsspConfig::default(),
-        SsspConfig::default().sources(vec![17, n - 1, 40_000, 17]).delta(Some(0.7)),
+        SsspConfig::default().sources(vec![17, n - 1, 13_000, 17]).delta(Some(0.7)),
         SsspConfig::default().sources(vec![5]).targets(vec![7, 6]),
         SsspConfig::default().parents(true),
         SsspConfig::default().sources(vec![5, n - 1]).targets(vec![7, 6]).parents(true),

@@ -158,12 +158,41 @@ pub fn configs() -> impl Iterator<Item = EngineConfig> {
         .flat_map(|strategy| (1..=3).map(move |threads| config(strategy, threads)))
 }
 
+/// Which of all configurations a case is run with.
+#[derive(Clone, Copy)]
+pub enum Ways {
+    /// Every strategy with every number of threads.
+    All,
+    /// Every strategy once: the first case and the two after it have all numbers of threads.
+    InTurn(usize),
+}
+
+impl Ways {
+    /// All of them, or those of a case with this place among the others.
+    pub fn of(all: bool, turn: usize) -> Self {
+        if all { Self::All } else { Self::InTurn(turn) }
+    }
+
+    pub fn configs(self) -> impl Iterator<Item = EngineConfig> {
+        let is_chosen = move |i: &usize| match self {
+            Self::All => true,
+            Self::InTurn(turn) => i % 3 == (i / 3 + turn) % 3,
+        };
+        (0..).zip(configs()).filter(move |(i, _)| is_chosen(i)).map(|(_, config)| config)
+    }
+
+    /// The same, with memory for everything and with `tight_bytes`.
+    pub fn configs_within(self, tight_bytes: u64) -> impl Iterator<Item = EngineConfig> {
+        self.configs().flat_map(move |config| {
+            let tight = config.clone().memory_bytes(tight_bytes);
+            [config, tight]
+        })
+    }
+}
+
 /// The same, with memory for everything and with `tight_bytes`.
 pub fn configs_within(tight_bytes: u64) -> impl Iterator<Item = EngineConfig> {
-    configs().flat_map(move |config| {
-        let tight = config.clone().memory_bytes(tight_bytes);
-        [config, tight]
-    })
+    Ways::All.configs_within(tight_bytes)
 }
 
 /// SplitMix64: the same graphs from the same seed.

@@ -2,21 +2,21 @@
 
 use cenote_algo::bfs::{self, BfsConfig};
 
-use crate::plain::{Random, configs_within, graphs_to_search};
+use crate::plain::{Random, Ways, graphs_to_search};
 
 const TIGHT_BYTES: u64 = 1 << 20;
 
-#[test]
-fn levels_and_smallest_parents_from_several_sources() {
+fn compare_levels(all: bool) {
     for seed in [1, 2] {
-        for plain in graphs_to_search(seed) {
+        for (at, plain) in graphs_to_search(seed).into_iter().enumerate() {
             let n = plain.lists.len() as u32;
             let mut random = Random(seed + 99);
             let sources = vec![random.below(n), 0, random.below(n), 0];
             let levels = plain.levels(&sources);
             for in_edges in [false, true] {
                 let graph = plain.stored_with(in_edges);
-                for config in configs_within(TIGHT_BYTES) {
+                let ways = Ways::of(all, at + usize::from(in_edges) + seed as usize);
+                for config in ways.configs_within(TIGHT_BYTES) {
                     let search = BfsConfig::default().sources(sources.clone()).parents(true);
                     let found = bfs::run(&graph, config, &search).unwrap();
                     let case = format!("{} {} seed {seed}", plain.name, plain.directed);
@@ -29,31 +29,41 @@ fn levels_and_smallest_parents_from_several_sources() {
 }
 
 #[test]
-fn a_search_for_targets_ends_with_the_level_of_the_last() {
+fn levels_and_smallest_parents_from_several_sources() {
+    compare_levels(false);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_levels_and_smallest_parents_from_several_sources() {
+    compare_levels(true);
+}
+
+fn search_for_targets(all: bool) {
     for plain in graphs_to_search(3) {
         let n = plain.lists.len() as u32;
         let levels = plain.levels(&[0]);
         let mut random = Random(77);
-        for _ in 0..4 {
+        let graphs = [false, true].map(|in_edges| plain.stored_with(in_edges));
+        for turn in 0..4 {
             let targets = vec![random.below(n), random.below(n)];
             let last = targets.iter().map(|&t| levels[t as usize]).collect::<Option<Vec<_>>>();
             let last = last.and_then(|levels| levels.into_iter().max());
-            for in_edges in [false, true] {
-                let graph = plain.stored_with(in_edges);
-                for config in configs_within(TIGHT_BYTES) {
+            for (at, graph) in graphs.iter().enumerate() {
+                for config in Ways::of(all, turn + at).configs_within(TIGHT_BYTES) {
                     let parents = true;
                     let search = BfsConfig::default()
                         .sources(vec![0])
                         .targets(targets.clone())
                         .parents(parents);
-                    let found = bfs::run(&graph, config, &search).unwrap();
+                    let found = bfs::run(graph, config, &search).unwrap();
                     assert_eq!(found.ended_early, last.is_some(), "{}", plain.name);
                     let end = last.unwrap_or(u32::MAX);
                     for v in 0..n {
                         let expected = levels[v as usize].filter(|level| *level <= end);
                         assert_eq!(found.level(v), expected, "{} vertex {v}", plain.name);
                     }
-                    bfs::verify(&graph, &found).unwrap();
+                    bfs::verify(graph, &found).unwrap();
                     for &target in &targets {
                         let path = found.path_to(target);
                         let edges = path.as_ref().map(|path| path.len() as u32 - 1);
@@ -66,4 +76,15 @@ fn a_search_for_targets_ends_with_the_level_of_the_last() {
             }
         }
     }
+}
+
+#[test]
+fn a_search_for_targets_ends_with_the_level_of_the_last() {
+    search_for_targets(false);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_a_search_for_targets_ends_with_the_level_of_the_last() {
+    search_for_targets(true);
 }

@@ -4,16 +4,15 @@ use cenote_algo::dfs::lexicographic::{self, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
 use cenote_engine::{AsynchronousConfig, EngineConfig, Strategy};
 
-use crate::plain::{Plain, Random, configs_within, graphs_to_search};
+use crate::plain::{Plain, Random, Ways, configs_within, graphs_to_search};
 
 const TIGHT_BYTES: u64 = 1 << 20;
 
-#[test]
-fn pseudo_dfs_reaches_what_can_be_reached_whatever_the_stacks() {
-    for plain in graphs_to_search(11) {
+fn compare_stacks(all: bool) {
+    for (at, plain) in graphs_to_search(11).into_iter().enumerate() {
         let graph = plain.stored_with(false);
         let levels = plain.levels(&[0]);
-        for config in configs_within(TIGHT_BYTES) {
+        for config in Ways::of(all, at).configs_within(TIGHT_BYTES) {
             for (threshold, stacks) in [(8, None), (1, Some(1)), (1, Some(3)), (100, Some(1000))] {
                 let asynchronous =
                     AsynchronousConfig::default().threshold(threshold).stacks(stacks);
@@ -32,6 +31,17 @@ fn pseudo_dfs_reaches_what_can_be_reached_whatever_the_stacks() {
             }
         }
     }
+}
+
+#[test]
+fn pseudo_dfs_reaches_what_can_be_reached_whatever_the_stacks() {
+    compare_stacks(false);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_pseudo_dfs_reaches_what_can_be_reached_whatever_the_stacks() {
+    compare_stacks(true);
 }
 
 #[test]
