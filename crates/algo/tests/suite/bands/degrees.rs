@@ -53,7 +53,7 @@ fn degrees_in_bands_are_those_in_memory() {
 }
 
 fn check_orders(orders: Orders) {
-    let graphs = graphs();
+    let graphs = orders.graphs();
     for (at, graph) in [&graphs[0], &graphs[1], &graphs[8]].into_iter().enumerate() {
         for (order, codec) in orders.of(at) {
             let stored = orders::stored(graph, order, codec, None);

@@ -7,7 +7,8 @@ use cenote_algo::kcore::{self, Kcore, KcoreConfig};
 use cenote_engine::{EngineConfig, Graph};
 
 use super::{
-    Orders, PLENTY, assert_close, budgets, config, folder, graphs, graphs_with, is_empty, updated,
+    Orders, PLENTY, assert_close, budgets, config, folder, graphs, graphs_with, is_empty,
+    large_graphs, updated,
 };
 use crate::orders;
 use crate::plain::Plain;
@@ -102,7 +103,7 @@ fn labels_in_bands_do_not_depend_on_order_and_codec() {
 #[test]
 #[ignore = "long: make soak"]
 fn longer_labels_in_bands_do_not_depend_on_order_and_codec() {
-    let graphs = graphs();
+    let graphs = large_graphs();
     check_labels_in_order(&[&graphs[0], &graphs[1], &graphs[4]], Orders::All, &[2, 4]);
 }
 
@@ -188,7 +189,7 @@ fn core_numbers_in_bands_do_not_depend_on_order_and_codec() {
 #[test]
 #[ignore = "long: make soak"]
 fn longer_core_numbers_in_bands_do_not_depend_on_order_and_codec() {
-    let graphs = graphs();
+    let graphs = large_graphs();
     check_cores_in_order(&[&graphs[0], &graphs[1]], Orders::All, None, &[2, 4]);
     check_cores_in_order(&[&graphs[0]], Orders::All, Some(5), &[2]);
 }

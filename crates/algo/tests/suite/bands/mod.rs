@@ -19,7 +19,7 @@ use crate::plain::{Plain, Random};
 
 const PLENTY: u64 = 256 << 20;
 
-/// Of most graphs: not many, but several bands of them, and lists and blocks of many pages.
+/// Of most graphs.
 const VERTICES: u32 = 40_000;
 
 /// A folder in memory, where the system has one: these runs wait for thousands of small transfers.
@@ -32,36 +32,64 @@ fn config(folder: &Path, memory_bytes: u64, threads: usize) -> EngineConfig {
     EngineConfig::with_memory(memory_bytes).threads(threads).state_dir(Some(folder.to_owned()))
 }
 
+/// How large most graphs are.
+struct Size {
+    vertices: u32,
+    /// Of the skewed ones.
+    edges: u32,
+    bits: u32,
+    /// Of the grid.
+    side: u32,
+    /// Of the scattered path: from a place to that of the next vertex, among so many places.
+    step: u64,
+    places: u32,
+}
+
+/// Not many vertices, but several bands of them, and lists and blocks of many pages.
+const SMALL: Size =
+    Size { vertices: VERTICES, edges: 170_000, bits: 16, side: 199, step: 25_939, places: 39_989 };
+
+/// In `make soak` only.
+const LARGE: Size =
+    Size { vertices: 120_000, edges: 500_000, bits: 17, side: 346, step: 77_777, places: 119_993 };
+
 /// Graphs of all kinds: skewed, local, long paths in and out of order, a star, pairs.
 fn graphs() -> &'static [Plain] {
-    static GRAPHS: LazyLock<Vec<Plain>> = LazyLock::new(make_graphs);
+    static GRAPHS: LazyLock<Vec<Plain>> = LazyLock::new(|| make_graphs(&SMALL));
     &GRAPHS
 }
 
-/// The graphs; only in `make soak` with the longest path, of which each step leads to another band
-/// and so takes several transfers.
-fn graphs_with(longest: bool) -> impl Iterator<Item = &'static Plain> {
-    graphs().iter().filter(move |graph| longest || !graph.name.starts_with("long"))
+/// The same kinds of larger graphs.
+fn large_graphs() -> &'static [Plain] {
+    static GRAPHS: LazyLock<Vec<Plain>> = LazyLock::new(|| make_graphs(&LARGE));
+    &GRAPHS
 }
 
-fn make_graphs() -> Vec<Plain> {
-    let n = VERTICES;
+/// The graphs; in `make soak` the large ones and also the longest path, of which each step leads to
+/// another band and so takes several transfers.
+fn graphs_with(longest: bool) -> impl Iterator<Item = &'static Plain> {
+    let graphs = if longest { large_graphs() } else { graphs() };
+    graphs.iter().filter(move |graph| longest || !graph.name.starts_with("long"))
+}
+
+fn make_graphs(size: &Size) -> Vec<Plain> {
+    let &Size { vertices: n, edges, bits, side, step, places } = size;
     let mut random = Random(3);
     let mut skewed = |edges: u32| -> Vec<(u32, u32)> {
         let mut end = |bits: u32| (0..bits).fold(0, |v, _| 2 * v + u32::from(random.below(4) == 0));
-        (0..edges).map(|_| (end(16) % n, end(16) % n)).collect()
+        (0..edges).map(|_| (end(bits) % n, end(bits) % n)).collect()
     };
-    let skewed = skewed(170_000);
-    let side = 199;
+    let skewed = skewed(edges);
     let grid: Vec<(u32, u32)> = (0..side * side)
         .flat_map(|v| [(v, v + 1), (v, v + side)])
         .filter(|&(v, w)| w < side * side && (w != v + 1 || w % side > 0))
         .collect();
-    let at = |i: u32| ((u64::from(i) * 25_939 + 5) % 39_989) as u32;
-    let scattered: Vec<_> = (0..39_988).map(|i| (at(i), at(i + 1))).collect();
-    let shorter = &scattered[..5_000];
+    let at = |i: u32| ((u64::from(i) * step + 5) % u64::from(places)) as u32;
+    let scattered: Vec<_> = (0..places - 1).map(|i| (at(i), at(i + 1))).collect();
+    let shorter = &scattered[..n as usize / 8];
     let path: Vec<_> = (0..n - 1).map(|v| (v, v + 1)).collect();
-    let star: Vec<_> = (0..n).filter(|&v| v != 23_000).map(|v| (23_000, v)).collect();
+    let hub = n / 12 * 7;
+    let star: Vec<_> = (0..n).filter(|&v| v != hub).map(|v| (hub, v)).collect();
     vec![
         Plain::of(n, &skewed, false).named("skewed"),
         Plain::of(n, &skewed, true).named("skewed, directed"),
@@ -70,7 +98,7 @@ fn make_graphs() -> Vec<Plain> {
         Plain::of(n, &scattered, false).named("long scattered path"),
         Plain::of(n, &star, false).named("star"),
         Plain::of(n, &star, true).named("star, directed"),
-        Plain::of(n, &[(5, 39_000), (7, 8)], false).named("two edges"),
+        Plain::of(n, &[(5, n - 1_000), (7, 8)], false).named("two edges"),
         Plain::of(n, &skewed, true).without_in_edges().named("skewed, out"),
         Plain::of(n, shorter, true).without_in_edges().named("scattered path, out"),
         Plain::of(n, shorter, false).named("scattered path"),
@@ -126,6 +154,14 @@ enum Orders {
 }
 
 impl Orders {
+    /// The graphs that are stored in them.
+    fn graphs(self) -> &'static [Plain] {
+        match self {
+            Self::InTurn => graphs(),
+            Self::All => large_graphs(),
+        }
+    }
+
     /// Those of the graph with this place among the others.
     fn of(self, at: usize) -> impl Iterator<Item = (Order, Codec)> {
         let is_chosen = move |i: &usize| matches!(self, Self::All) || *i == at % ORDERS.len();
@@ -173,10 +209,11 @@ fn check_pagerank(
     found.run.stats
 }
 
-/// Compares the ranks of all graphs with those in memory; in up to so many numbers of bands.
-fn check_ranks(several: usize) {
+/// Compares the ranks of graphs with those in memory, with budgets for some number of threads and
+/// iterations.
+fn check_ranks(graphs: &[Plain], several: &[(u64, usize, u32)]) {
     let folder = folder();
-    for graph in graphs() {
+    for graph in graphs {
         let stored = graph.stored();
         let ranks = |iterations| PageRankConfig::default().iterations(iterations);
         let expected = |iterations| {
@@ -185,10 +222,9 @@ fn check_ranks(several: usize) {
             assert!(expected.run.bands.is_none());
             expected
         };
-        let budgets = [(640_000, 4, 4), (600_000, 2, 2), (320_000, 1, 1), (410_000, 2, 2)];
-        // One or two bands of every graph, more of the first ones.
-        let several = if graph.name.starts_with("skewed") { several } else { 1 };
-        for (memory_bytes, threads, iterations) in budgets.into_iter().take(several) {
+        // One number of bands of every graph, more of the first ones.
+        let several = if graph.name.starts_with("skewed") { several } else { &several[..1] };
+        for &(memory_bytes, threads, iterations) in several {
             let (expected, ranks) = (expected(iterations), ranks(iterations));
             let case = format!("{}, {}, {memory_bytes}", graph.name, ranks.iterations);
             let config = config(folder.path(), memory_bytes, threads);
@@ -200,13 +236,14 @@ fn check_ranks(several: usize) {
 
 #[test]
 fn ranks_in_bands_are_those_in_memory() {
-    check_ranks(2);
+    check_ranks(graphs(), &[(640_000, 4, 4), (600_000, 2, 2)]);
 }
 
 #[test]
 #[ignore = "long: make soak"]
 fn longer_ranks_in_bands_are_those_in_memory() {
-    check_ranks(4);
+    let several = [(1_000_000, 4, 4), (1_700_000, 2, 2), (800_000, 1, 1), (650_000, 2, 2)];
+    check_ranks(large_graphs(), &several);
 }
 
 #[test]
@@ -303,7 +340,12 @@ fn components_in_bands_are_those_in_memory() {
 
 fn check_orders(orders: Orders) {
     let folder = folder();
-    let graphs = graphs();
+    let graphs = orders.graphs();
+    // For bands with more threads the small graphs leave no room.
+    let (little, threads) = match orders {
+        Orders::InTurn => (560_000, 1),
+        Orders::All => (1_000_000, 2),
+    };
     for (at, graph) in [&graphs[0], &graphs[1], &graphs[4]].into_iter().enumerate() {
         for (order, codec) in orders.of(at) {
             let stored = orders::stored(graph, order, codec, None);
@@ -311,14 +353,15 @@ fn check_orders(orders: Orders) {
             let ranks = PageRankConfig::default().iterations(3);
             let plenty = config(folder.path(), PLENTY, 2);
             let expected = pagerank::run(&stored, plenty.clone(), &ranks).unwrap();
-            let little = config(folder.path(), 560_000, 2);
+            let little = config(folder.path(), little, 2);
             check_pagerank(&case, &stored, &little, &ranks, &expected);
             let expected = wcc::run(&stored, plenty).unwrap();
-            let refused = wcc::run(&stored, EngineConfig::with_memory(1).threads(1)).unwrap_err();
+            let refused =
+                wcc::run(&stored, EngineConfig::with_memory(1).threads(threads)).unwrap_err();
             let AlgoError::Engine(EngineError::Budget { needed, .. }) = refused else {
                 panic!("{refused}");
             };
-            check_wcc(&case, &stored, &config(folder.path(), needed - 1, 1), &expected);
+            check_wcc(&case, &stored, &config(folder.path(), needed - 1, threads), &expected);
         }
     }
 }

@@ -107,7 +107,7 @@ fn levels_in_bands_use_hub_neighbours() {
 }
 
 fn check_levels_in_orders(orders: Orders) {
-    let graphs = graphs();
+    let graphs = orders.graphs();
     for (at, graph) in [&graphs[0], &graphs[1], &graphs[8]].into_iter().enumerate() {
         for (order, codec) in orders.of(at) {
             let stored = orders::stored(graph, order, codec, None);
@@ -209,7 +209,7 @@ fn longer_distances_in_bands_are_those_in_memory() {
 }
 
 fn check_distances_in_orders(orders: Orders) {
-    let graphs = graphs();
+    let graphs = orders.graphs();
     for (at, graph) in [&graphs[0], &graphs[1], &graphs[8]].into_iter().enumerate() {
         for (order, codec) in orders.of(at) {
             let kind = match order {
