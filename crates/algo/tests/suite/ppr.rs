@@ -95,16 +95,27 @@ fn random_graphs_have_the_ranks_of_plain_pushes() {
 
 #[test]
 fn seeds_that_do_not_fit_side_by_side_begin_later_or_again() {
+    compare_side_by_side(20, &[400 << 10, 900 << 10]);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_seeds_that_do_not_fit_side_by_side_begin_later_or_again() {
+    compare_side_by_side(40, &[400 << 10, 700 << 10, 2 << 20]);
+}
+
+/// So many seeds, with so many bytes beside the state.
+fn compare_side_by_side(count: u32, budgets: &[u64]) {
     for directed in [false, true] {
         let graph = random_with_hubs(5, 6000, 9, directed);
         let stored = graph.stored();
         let mut random = Random(8);
-        let seeds: Vec<u32> = (0..20).map(|_| random.below(6000)).collect();
+        let seeds: Vec<u32> = (0..count).map(|_| random.below(6000)).collect();
         let ppr = PprConfig::default().seeds(seeds).top_k(20).tolerance(1e-5);
         let plenty = ppr::run(&stored, config(Strategy::Auto, 2), &ppr).unwrap();
         let tight = |bytes| EngineConfig::with_memory(bytes).threads(3).depth(Some(2));
         let needed = ppr::needs(&stored, &tight(4 << 20), &ppr).state_bytes;
-        for more in [400 << 10, 900 << 10] {
+        for more in budgets {
             let config = tight(needed + more).cache_bytes(Some(0));
             let found = ppr::run(&stored, config, &ppr).unwrap();
             assert!(found.side_by_side < plenty.side_by_side, "{} bytes", needed + more);
