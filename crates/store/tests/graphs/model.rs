@@ -17,12 +17,14 @@ pub struct Model {
     pub first: TestGraph,
     /// Each once.
     pub edges: BTreeSet<(u32, u32)>,
-    /// The copies of each edge: their weights, ascending, or `None` in a graph without weights.
-    pub copies: BTreeMap<(u32, u32), Vec<Option<Weight>>>,
+    pub copies: Copies,
     /// By vertex.
     pub ids: Vec<Id>,
     pub deleted: BTreeSet<u32>,
 }
+
+/// The copies of edges: their weights, ascending, or `None` in a graph without weights.
+pub type Copies = BTreeMap<(u32, u32), Vec<Option<Weight>>>;
 
 /// The lists of one direction that differ between two models.
 pub type Changed = BTreeSet<VertexId>;
@@ -32,7 +34,7 @@ impl Model {
     pub fn of(first: TestGraph) -> Self {
         let lists = (0..).zip(&first.out);
         let edges = lists.flat_map(|(u, list)| list.iter().map(move |&v| (u, v)));
-        let mut copies: BTreeMap<(u32, u32), Vec<Option<Weight>>> = BTreeMap::new();
+        let mut copies = Copies::new();
         for (u, v) in edges.filter(|(u, v)| first.directed || u <= v) {
             copies.entry((u, v)).or_default().push(first.weight_of(u, v));
         }
@@ -140,13 +142,30 @@ impl Model {
         TestGraph { out, back, ..self.first.clone() }
     }
 
+    /// The edges that a batch may change: those that it names, or all if it deletes a vertex.
+    pub fn copies_of(&self, batch: &Batch) -> Copies {
+        if batch.changes.iter().any(|change| change.op == Op::DeleteVertex) {
+            return self.copies.clone();
+        }
+        let edges = batch.changes.iter().map(|change| self.edge(change.source, change.target));
+        // Each once: an edge may have thousands of copies and be named as often.
+        let edges: BTreeSet<_> = edges.collect();
+        let copies_of = |edge| Some((edge, self.copies.get(&edge)?.clone()));
+        edges.into_iter().filter_map(copies_of).collect()
+    }
+
     /// The out-lists and the in-lists that differ from those of `before`.
     pub fn changed_since(&self, before: &Self) -> [Changed; 2] {
+        self.changed_between(&before.copies, &self.copies)
+    }
+
+    /// The out-lists and the in-lists that differ where all other edges stay.
+    pub fn changed_between(&self, before: &Copies, after: &Copies) -> [Changed; 2] {
         let mut changed = [Changed::new(), Changed::new()];
         // The pages of lists of which only weights differ stay.
-        let count = |model: &Self, edge| model.copies.get(edge).map_or(0, Vec::len);
-        let all = self.edges.union(&before.edges);
-        for &(u, v) in all.filter(|edge| count(self, edge) != count(before, edge)) {
+        let count = |copies: &Copies, edge| copies.get(edge).map_or(0, Vec::len);
+        let all = after.keys().chain(before.keys());
+        for &(u, v) in all.filter(|edge| count(after, edge) != count(before, edge)) {
             changed[0].insert(u);
             changed[usize::from(self.first.directed)].insert(v);
         }

@@ -108,13 +108,13 @@ fn play_all(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn what_is_committed_beside_a_merge_is_in_the_merged_graph() {
-    play_all(0..7);
+    play_all(0..4);
 }
 
 #[test]
 #[ignore = "long: make soak"]
 fn what_is_committed_beside_a_merge_longer() {
-    play_all(7..30);
+    play_all(4..30);
 }
 
 /// A hub with a list of many pages, short lists, and runs that change both.

@@ -318,6 +318,17 @@ fn story(device: &Arc<SimDevice>) -> (u32, Option<StoreError>) {
 
 #[test]
 fn power_cut_at_any_operation_leaves_the_graph_before_or_after_a_commit() {
+    cut_power(&|seed, operation| operation % 2 == seed);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_power_cut_at_any_operation_leaves_the_graph_before_or_after_a_commit() {
+    cut_power(&|_, _| true);
+}
+
+/// Cuts the power at each operation, with the seeds that are chosen for it.
+fn cut_power(is_chosen: &dyn Fn(u64, u64) -> bool) {
     for vertices in [2_000, 40_000] {
         let memory = stored(vertices);
         let (base, count) = (memory.bytes(), pages(&memory));
@@ -334,7 +345,8 @@ fn power_cut_at_any_operation_leaves_the_graph_before_or_after_a_commit() {
         let step = if vertices > 10_000 { 23 } else { 1 };
         let mut outcomes = [0; 2];
         for seed in 0..2 {
-            for operation in (0..calm.operations()).step_by(step) {
+            let operations = (0..calm.operations()).step_by(step);
+            for operation in operations.filter(|operation| is_chosen(seed, *operation)) {
                 let device = Arc::new(sim(&base, FaultPlan::power_cut(seed, operation)));
                 let (acknowledged, error) = story(&device);
                 assert!(error.is_some(), "operation {operation}");

@@ -1,6 +1,8 @@
 //! Delta runs: the log of a graph becomes runs, runs become fewer, and all are merged into the
 //! lists; the graph is read with them throughout.
 
+use std::ops::Range;
+
 use crate::diff::assert_diff;
 use crate::graphs::model::{KINDS, Model, add, changes, delete, random_batch, random_graph};
 use crate::graphs::{MemoryDevice, Random, TestGraph};
@@ -71,7 +73,17 @@ fn play(seed: u64) -> (usize, usize) {
 
 #[test]
 fn random_batches_in_runs_are_read_as_if_they_were_in_the_lists() {
-    let played: Vec<_> = (0..12).map(play).collect();
+    play_all(0..4);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_random_batches_in_runs_are_read_as_if_they_were_in_the_lists() {
+    play_all(0..12);
+}
+
+fn play_all(seeds: Range<u64>) {
+    let played: Vec<_> = seeds.map(play).collect();
     let most = played.iter().map(|(most, _)| *most).max().unwrap();
     let fewer: usize = played.iter().map(|(_, fewer)| *fewer).sum();
     assert!(most > 4 && fewer > 2, "{played:?}");
@@ -287,12 +299,19 @@ fn play_large(seed: u64) {
 
 #[test]
 fn large_batches_become_runs_until_they_are_settled() {
+    // Each codec, direction and number of vertices.
+    (0..3).for_each(play_large);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_large_batches_become_runs_until_they_are_settled() {
     (0..6).for_each(play_large);
 }
 
 #[test]
 fn no_run_with_right_checksums_makes_a_reader_panic() {
-    read_hostile_runs(1500);
+    read_hostile_runs(500);
 }
 
 #[test]

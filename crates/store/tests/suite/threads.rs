@@ -17,7 +17,17 @@ fn open(device: &MemoryDevice, threads: usize) -> Store {
 
 #[test]
 fn any_number_of_threads_writes_the_same_bytes() {
-    for seed in 0..30 {
+    write_alike(9);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_any_number_of_threads_writes_the_same_bytes() {
+    write_alike(30);
+}
+
+fn write_alike(seeds: u64) {
+    for seed in 0..seeds {
         let mut random = Random(seed);
         let graph = match seed % 3 {
             0 => random_multigraph(&mut random),

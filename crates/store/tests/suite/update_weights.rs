@@ -365,12 +365,12 @@ fn weights_that_a_graph_cannot_have_are_refused_for_the_whole_batch() {
 
 /// A graph in which some pages of weights hold none of an entry, and some are looked up by jumps.
 fn scattered(kind: WeightType) -> Live {
-    let mut live = Live::new(weighted(kind, true, (1_500, 30_000)));
+    let mut live = Live::new(weighted(kind, true, (600, 12_000)));
     let mut random = Random(77);
     for _ in 0..2 {
         // Neighbouring lists, so that whole pages of weights are left.
-        let first = random.below(1_200) as u32;
-        let grown = (first..first + 250).map(|u| add(u, random.below(1_500) as u32));
+        let first = random.below(450) as u32;
+        let grown = (first..first + 150).map(|u| add(u, random.below(600) as u32));
         let batch = changes(grown.collect::<Vec<_>>());
         let weights = batch.changes.iter().map(|_| random.weight(kind)).collect::<Vec<_>>();
         live.update(&with_weights(batch, weights));
