@@ -1,5 +1,7 @@
 //! The budget that a refused import names suffices, and is not far from what it needs.
 
+use std::collections::BTreeSet;
+
 use cenote_import::{
     Edges, FileWorkspace, IdKind, ImportConfig, ImportError, ImportReport, Input, NoProgress,
     import_edges,
@@ -40,9 +42,14 @@ fn assert_named_is_near(
     config: &ImportConfig,
     less: impl Fn(usize) -> usize,
 ) {
+    // Most small budgets name the same one, which is tried once.
+    let mut tried = BTreeSet::new();
     for given in GIVEN {
         let Some(needed) = named(input, config, given) else { continue };
         assert!(needed > given, "{name}: {given} -> {needed}");
+        if !tried.insert(needed) {
+            continue;
+        }
         assert_eq!(named(input, config, needed), None, "{name}: {given} -> {needed}");
         let less = less(needed);
         assert!(named(input, config, less).is_some(), "{name}: {given} -> {needed}, {less} runs");
@@ -92,7 +99,7 @@ fn check_many_edges(count: u64) {
 
 #[test]
 fn the_budget_that_many_edges_name_suffices() {
-    check_many_edges(150_000);
+    check_many_edges(70_000);
 }
 
 #[test]

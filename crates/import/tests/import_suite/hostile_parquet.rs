@@ -459,7 +459,7 @@ fn check_damaged(changes: u64) {
 
 #[test]
 fn damaged_files_are_read_or_are_errors() {
-    check_damaged(120);
+    check_damaged(28);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use cenote_store::{Order, WeightType};
 use crate::oracle::file;
 
 fn edges() -> Vec<(u64, u64)> {
-    (0..50_000u64).map(|i| (i * i % 4999, i * 31 % 5003)).collect()
+    (0..25_000u64).map(|i| (i * i % 4999, i * 31 % 5003)).collect()
 }
 
 fn run(
@@ -113,7 +113,7 @@ fn weights_are_those_of_the_file() {
 fn edges_in_memory_and_in_files_make_one_graph() {
     let folder = tempfile::tempdir().unwrap();
     let all = edges();
-    let (one, two) = all.split_at(20_000);
+    let (one, two) = all.split_at(10_000);
     let out = folder.path().join("g.cenote");
     let config = ImportConfig::default().overwrite(true);
     import(&[file(&folder, "a.txt", text(&all).as_bytes())], &out, &config, &NoProgress).unwrap();
@@ -167,14 +167,14 @@ fn a_panic_of_an_iterator_ends_the_import() {
 fn edges_are_spilled_only_as_far_as_they_do_not_fit() {
     let folder = tempfile::tempdir().unwrap();
     let edges: Vec<(u64, u64)> =
-        (0..400_000u64).map(|i| (i * i % 49_999, i * 31 % 50_003)).collect();
+        (0..200_000u64).map(|i| (i * i % 49_999, i * 31 % 50_003)).collect();
     let text = file(&folder, "a.txt", text(&edges).as_bytes());
     let pairs: Vec<u8> = edges.iter().flat_map(|&(s, t)| (s | t << 32).to_le_bytes()).collect();
     let pairs = file(&folder, "a.u32", &pairs);
     let out = folder.path().join("g.cenote");
     let mut known: Option<Vec<u8>> = None;
     for spec in [text, pairs] {
-        for (memory_bytes, most) in [(256 << 20, 0), (14 << 20, 30 << 20), (12 << 20, 30 << 20)] {
+        for (memory_bytes, most) in [(256 << 20, 0), (10 << 20, 15 << 20), (9 << 20, 15 << 20)] {
             for directed in [false, true] {
                 let config = ImportConfig::default()
                     .overwrite(true)

@@ -141,6 +141,16 @@ pub fn assert_imports(
     edges: &[(Id, Id)],
     vertices: &[Id],
 ) -> ImportReport {
+    assert_imported(inputs, config, edges, vertices).0
+}
+
+/// The same with the graph, whose file is already gone.
+pub fn assert_imported(
+    inputs: &[InputSpec],
+    config: &ImportConfig,
+    edges: &[(Id, Id)],
+    vertices: &[Id],
+) -> (ImportReport, Graph) {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("g.cenote");
     let report = import(inputs, &out, config, &NoProgress).unwrap();
@@ -157,7 +167,7 @@ pub fn assert_imports(
     assert_eq!(report.output_bytes, std::fs::metadata(&out).unwrap().len());
     assert!(report.peak_memory_bytes <= config.memory_bytes as u64);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the graph is left");
-    report
+    (report, open(&out))
 }
 
 /// A file of these bytes.

@@ -4,10 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 
-use cenote_import::{ImportConfig, ImportError, InputSpec, NoProgress, import};
-use cenote_store::{Graph, Order};
+use cenote_import::{ImportConfig, ImportError, NoProgress, import};
+use cenote_store::Order;
 
-use crate::oracle::{Id, Lists, assert_imports, expected, file, ids, integers, names, open, tight};
+use crate::oracle::{
+    Id, Lists, assert_imported, assert_imports, expected, file, ids, integers, names, open, tight,
+};
 
 const ORDERS: [Order; 3] = [Order::Degree, Order::Bfs, Order::Random { seed: 5 }];
 
@@ -43,21 +45,13 @@ fn in_order(lists: &Lists, order: Order) -> Vec<Id> {
     }
 }
 
-fn imported(folder: &tempfile::TempDir, spec: &InputSpec, config: &ImportConfig) -> Graph {
-    let out = folder.path().join("out.cenote");
-    let config = config.clone().overwrite(true);
-    import(std::slice::from_ref(spec), &out, &config, &NoProgress).unwrap();
-    open(&out)
-}
-
 fn assert_ordered(edges: &[(Id, Id)], config: &ImportConfig) {
     let folder = tempfile::tempdir().unwrap();
     let text: String = edges.iter().map(|(s, t)| format!("{} {}\n", s.text(), t.text())).collect();
     let spec = file(&folder, "a.txt", text.as_bytes());
     for order in [Order::Degree, Order::Bfs] {
         let config = config.clone().order(order);
-        assert_imports(std::slice::from_ref(&spec), &config, edges, &[]);
-        let graph = imported(&folder, &spec, &config);
+        let (_, graph) = assert_imported(std::slice::from_ref(&spec), &config, edges, &[]);
         assert_eq!(graph.superblock().order, order);
         assert_eq!(ids(&graph), in_order(&expected(edges, &[], &config).out, order), "{order}");
     }
@@ -72,13 +66,14 @@ fn random_edges(vertices: u64, count: usize, seed: u64) -> Vec<(u64, u64)> {
     (0..count).map(|_| (next() * next() / vertices * 3 + 1, next() * 3 + 1)).collect()
 }
 
-/// Compares the orders of graphs of all kinds; of each the combinations of options that are chosen.
-fn check_kinds(is_chosen: impl Fn(usize, bool, bool) -> bool) {
+/// Compares the orders of graphs of all kinds, the largest with so many edges; of each the
+/// combinations of options that are chosen.
+fn check_kinds(count: usize, is_chosen: impl Fn(usize, bool, bool) -> bool) {
     let path: Vec<(u64, u64)> = (0..300).map(|i| (i, i + 1)).collect();
     let islands: Vec<(u64, u64)> =
         (0..200).flat_map(|i| [(5 * i, 5 * i + 1), (5 * i + 3, 5 * i + i % 3)]).collect();
     let star: Vec<(u64, u64)> = (1..5000).map(|i| (700, i)).collect();
-    let random = [random_edges(400, 300, 1), random_edges(3000, 20_000, 2)];
+    let random = [random_edges(400, 300, 1), random_edges(3000, count, 2)];
     for (at, edges) in [path, islands, star].into_iter().chain(random).enumerate() {
         for directed in [false, true] {
             for keep_duplicates in [false, true] {
@@ -99,13 +94,15 @@ fn check_kinds(is_chosen: impl Fn(usize, bool, bool) -> bool) {
 
 #[test]
 fn degree_and_bfs_orders_are_what_they_say_on_graphs_of_every_kind() {
-    check_kinds(|at, directed, keep_duplicates| (directed == keep_duplicates) == (at % 2 == 0));
+    check_kinds(8_000, |at, directed, keep_duplicates| {
+        (directed == keep_duplicates) == (at % 2 == 0)
+    });
 }
 
 #[test]
 #[ignore = "long: make soak"]
 fn longer_degree_and_bfs_orders_are_what_they_say_on_graphs_of_every_kind() {
-    check_kinds(|_, _, _| true);
+    check_kinds(20_000, |_, _, _| true);
 }
 
 #[test]
@@ -118,7 +115,7 @@ fn names_keep_their_vertices_in_every_order() {
 #[test]
 fn no_order_depends_on_threads_or_memory_or_the_order_of_the_input() {
     let folder = tempfile::tempdir().unwrap();
-    let edges = random_edges(150_000, 500_000, 3);
+    let edges = random_edges(60_000, 200_000, 3);
     let bytes = |edges: &mut dyn Iterator<Item = &(u64, u64)>| {
         edges.flat_map(|&(s, t)| [s, t]).flat_map(u64::to_le_bytes).collect::<Vec<u8>>()
     };
@@ -128,7 +125,7 @@ fn no_order_depends_on_threads_or_memory_or_the_order_of_the_input() {
     for (order, directed) in ORDERS.into_iter().zip([false, true, false]) {
         let mut files = Vec::new();
         for (spec, threads, memory) in
-            [(&forward, 1, 1 << 30), (&forward, 3, 18 << 20), (&backward, 2, 64 << 20)]
+            [(&forward, 1, 1 << 30), (&forward, 3, 10 << 20), (&backward, 2, 64 << 20)]
         {
             let config = ImportConfig::default()
                 .order(order)
@@ -139,6 +136,7 @@ fn no_order_depends_on_threads_or_memory_or_the_order_of_the_input() {
                 .overwrite(true);
             let report = import(std::slice::from_ref(spec), &out, &config, &NoProgress).unwrap();
             assert!(report.peak_memory_bytes <= memory as u64);
+            assert!(report.spill_bytes > 0 || threads != 3, "the small budget is too large");
             files.push(fs::read(&out).unwrap());
         }
         assert!(files.windows(2).all(|pair| pair[0] == pair[1]), "{order}");
@@ -154,8 +152,8 @@ fn shuffles_of_other_seeds_are_other_graphs() {
     let mut found = BTreeMap::new();
     for seed in [0, 1, 1, u64::MAX] {
         let config = ImportConfig::default().order(Order::Random { seed });
-        assert_imports(std::slice::from_ref(&spec), &config, &integers(&edges), &[]);
-        let graph = imported(&folder, &spec, &config);
+        let specs = std::slice::from_ref(&spec);
+        let (_, graph) = assert_imported(specs, &config, &integers(&edges), &[]);
         assert_eq!(graph.superblock().order, Order::Random { seed });
         let now = (graph.superblock().salt, ids(&graph));
         assert_eq!(found.entry(seed).or_insert_with(|| now.clone()), &now);
@@ -168,7 +166,7 @@ fn shuffles_of_other_seeds_are_other_graphs() {
 fn an_order_beyond_the_budget_says_how_much_would_do() {
     let folder = tempfile::tempdir().unwrap();
     let pairs: Vec<u8> =
-        (0..2_000_000u32).flat_map(|i| [i, i + 1]).flat_map(u32::to_le_bytes).collect();
+        (0..700_000u32).flat_map(|i| [i, i + 1]).flat_map(u32::to_le_bytes).collect();
     let spec = file(&folder, "a.u32", &pairs);
     let out = folder.path().join("out.cenote");
     let run = |order, memory_bytes| {
@@ -179,12 +177,12 @@ fn an_order_beyond_the_budget_says_how_much_would_do() {
             .overwrite(true);
         import(std::slice::from_ref(&spec), &out, &config, &NoProgress)
     };
-    run(Order::Natural, 20 << 20).unwrap();
-    let error = run(Order::Bfs, 20 << 20).unwrap_err();
+    run(Order::Natural, 9 << 20).unwrap();
+    let error = run(Order::Bfs, 9 << 20).unwrap_err();
     assert!(matches!(error, ImportError::Memory { what: "the order of the vertices", .. }));
     let ImportError::Memory { needed, .. } = error else { unreachable!() };
     // Three numbers for each vertex, and what the graph takes beside them.
-    assert!((24_000_000..56_000_000).contains(&needed), "{needed}");
+    assert!((8_400_000..40_000_000).contains(&needed), "{needed}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "input and the graph before");
     let report = run(Order::Bfs, needed).unwrap();
     assert_eq!(report.order, "bfs");
@@ -193,7 +191,7 @@ fn an_order_beyond_the_budget_says_how_much_would_do() {
 #[test]
 fn an_order_survives_a_tight_budget() {
     let folder = tempfile::tempdir().unwrap();
-    let edges = random_edges(15_000, 120_000, 6);
+    let edges = random_edges(8_000, 60_000, 6);
     let text: String = edges.iter().map(|(s, t)| format!("{s} {t}\n")).collect();
     let spec = file(&folder, "a.txt", text.as_bytes());
     for order in ORDERS {
