@@ -4,13 +4,13 @@ use cenote_sim::faults::End;
 use cenote_sim::fuzz::{self, CANARY, FUZZERS, inputs, pages, tiers};
 use cenote_sim::random::Random;
 
-/// A quarter of the rounds: `make soak` runs all, eight times.
+/// An eighth of the rounds: `make soak` runs all, eight times.
 #[test]
 fn smoke() {
     let failed: Vec<String> = std::thread::scope(|scope| {
         let fuzzers = FUZZERS
             .iter()
-            .map(|fuzzer| scope.spawn(move || (fuzzer.run)(1, fuzzer.rounds.div_ceil(4)).err()));
+            .map(|fuzzer| scope.spawn(move || (fuzzer.run)(1, fuzzer.rounds.div_ceil(8)).err()));
         let fuzzers: Vec<_> = fuzzers.collect();
         fuzzers
             .into_iter()
@@ -43,10 +43,20 @@ fn names_are_unique_and_the_error_of_an_unknown_one_lists_them() {
 /// A fuzzer that never breaks anything, or leaves nothing that still works, tests nothing.
 #[test]
 fn damage_is_neither_always_fatal_nor_never() {
+    break_and_read(8);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_damage_is_neither_always_fatal_nor_never() {
+    break_and_read(20);
+}
+
+fn break_and_read(rounds: usize) {
     let mut random = Random::new(5);
     let (mut pages, mut superblocks, mut images, mut files) = (vec![], vec![], vec![], vec![]);
     let mut tiered = vec![];
-    for _ in 0..20 {
+    for _ in 0..rounds {
         tiered.push(tiers::damaged(&mut random).expect("a fault of its own"));
         pages.extend(pages::adjacency(&mut random).expect("a fault of its own"));
         superblocks.extend(pages::superblock(&mut random).expect("a fault of its own"));

@@ -86,6 +86,17 @@ fn each_page(sims: &[Arc<SimDevice>], device: &TieredDevice, case: &str, random:
 
 #[test]
 fn a_damaged_page_of_the_map_is_made_up_for_or_reported() {
+    damage_each_page(3);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_a_damaged_page_of_the_map_is_made_up_for_or_reported() {
+    damage_each_page(12);
+}
+
+/// Damages each page of a new map, of a full one, and after so many rounds of moves.
+fn damage_each_page(rounds: usize) {
     let sims: Vec<_> = (0..4).map(|at| support::sim(FaultPlan::seeded(at))).collect();
     let parts = support::parts(&sims[1..], &SLOTS);
     let map = Arc::clone(&sims[0]) as _;
@@ -98,7 +109,7 @@ fn a_damaged_page_of_the_map_is_made_up_for_or_reported() {
     }
     each_page(&sims, &device, "full", &mut random);
     let mut migrator = Migrator::new(&device, 8).unwrap();
-    for round in 0..12 {
+    for round in 0..rounds {
         for _ in 0..=random.below(3) {
             let step = |_| Move {
                 page: random.below(BLOCKS) as u32,

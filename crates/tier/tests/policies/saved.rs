@@ -88,36 +88,56 @@ proptest! {
         }
     }
 
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
+
     #[test]
     fn damaged_states_are_refused_or_run(world in worlds(), seed in any::<u64>()) {
-        let random = Counter::new(seed, 3);
-        for spec in more_specs() {
-            let mut run = Run::new(&world, &spec);
-            (0..world.accesses).for_each(|index| drop(run.step(index)));
-            let bytes = run.policy.save().expect("it can be saved");
-            let cut = random.below(0, bytes.len() as u64) as usize;
-            prop_assert!(run.restored(&spec, &bytes[..cut]).is_err(), "{}: cut at {}", spec, cut);
-            let longer: Vec<u8> = bytes.iter().copied().chain([0]).collect();
-            prop_assert!(run.restored(&spec, &longer).is_err(), "{}: a byte too many", spec);
-            for try_ in 1..40 {
-                let mut damaged = bytes.clone();
-                for flip in 0..=try_ % 3 {
-                    let bit = random.below(try_ * 8 + flip, bytes.len() as u64 * 8);
-                    damaged[(bit / 8) as usize] ^= 1 << (bit % 8);
-                }
-                // A long number in place of a short one, to reach the upper ends.
-                if try_ % 4 == 0 {
-                    let at = random.below(try_ * 8 + 7, bytes.len() as u64) as usize;
-                    damaged.splice(at..at, iter::repeat_n(0xFF, (try_ % 9) as usize));
-                }
-                if let Ok(mut strange) = run.restored(&spec, &damaged) {
-                    (world.accesses..world.accesses + 200).for_each(|i| drop(strange.step(i)));
-                    let heats = (0..world.pages).filter_map(|page| strange.policy.heat(page));
-                    prop_assert!(heats.count() <= world.pages as usize);
-                }
+        damage_states(&world, seed)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    #[ignore = "long: make soak"]
+    fn longer_damaged_states_are_refused_or_run(world in worlds(), seed in any::<u64>()) {
+        damage_states(&world, seed)?;
+    }
+}
+
+fn damage_states(world: &World, seed: u64) -> Result<(), TestCaseError> {
+    let random = Counter::new(seed, 3);
+    for spec in more_specs() {
+        let mut run = Run::new(world, &spec);
+        (0..world.accesses).for_each(|index| drop(run.step(index)));
+        let bytes = run.policy.save().expect("it can be saved");
+        let cut = random.below(0, bytes.len() as u64) as usize;
+        prop_assert!(run.restored(&spec, &bytes[..cut]).is_err(), "{}: cut at {}", spec, cut);
+        let longer: Vec<u8> = bytes.iter().copied().chain([0]).collect();
+        prop_assert!(run.restored(&spec, &longer).is_err(), "{}: a byte too many", spec);
+        for try_ in 1..40 {
+            let mut damaged = bytes.clone();
+            for flip in 0..=try_ % 3 {
+                let bit = random.below(try_ * 8 + flip, bytes.len() as u64 * 8);
+                damaged[(bit / 8) as usize] ^= 1 << (bit % 8);
+            }
+            // A long number in place of a short one, to reach the upper ends.
+            if try_ % 4 == 0 {
+                let at = random.below(try_ * 8 + 7, bytes.len() as u64) as usize;
+                damaged.splice(at..at, iter::repeat_n(0xFF, (try_ % 9) as usize));
+            }
+            if let Ok(mut strange) = run.restored(&spec, &damaged) {
+                (world.accesses..world.accesses + 200).for_each(|i| drop(strange.step(i)));
+                let heats = (0..world.pages).filter_map(|page| strange.policy.heat(page));
+                prop_assert!(heats.count() <= world.pages as usize);
             }
         }
     }
+    Ok(())
 }
 
 proptest! {
