@@ -72,7 +72,7 @@ def test_the_metadata_is_that_of_the_project():
 
 
 def test_the_metadata_is_whole_while_another_process_writes_it_again():
-    command = [sys.executable, "-c", "import develop\nfor _ in range(500): develop.main()"]
+    command = [sys.executable, "-c", "import develop\nfor _ in range(200): develop.main()"]
     writer = subprocess.Popen(command, cwd=FOLDER)
     while writer.poll() is None:
         entries = (FOLDER / "nx_cenote.egg-info" / "entry_points.txt").read_text()
@@ -337,15 +337,6 @@ def test_the_tables_of_the_document_are_those_of_the_code():
     assert _info.table() in document
     rows = [f"| `{name.split('::')[-1]}` | {why} |" for name, why in EXPECTED_FAILURES.items()]
     assert "\n".join(rows) in document, rows
-
-
-def test_the_package_is_typed():
-    command = [sys.executable, "-m", "mypy", "-p", "nx_cenote"]
-    command += ["--config-file", str(FOLDER.parent / "pyproject.toml"), "--python-version", "3.11"]
-    environment = {**os.environ, "MYPYPATH": f"{FOLDER}:{FOLDER.parent}"}
-    environment["MYPY_CACHE_DIR"] = os.devnull
-    done = subprocess.run(command, cwd=FOLDER, env=environment, capture_output=True)
-    assert done.returncode == 0, done.stdout.decode()
 
 
 def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):

@@ -131,20 +131,10 @@ fn a_lost_edge_and_a_wrong_epoch_are_found() {
 
 #[test]
 fn power_cuts_while_blocks_move_between_tiers_leave_the_graph_before_or_after_a_step() {
-    cut_while_blocks_move(1_100);
-}
-
-#[test]
-#[ignore = "long: make soak"]
-fn longer_power_cuts_while_blocks_move_leave_the_graph_before_or_after_a_step() {
-    cut_while_blocks_move(5_000);
-}
-
-fn cut_while_blocks_move(cuts: u64) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let count = tiered::sweep_on(cores, 0, cuts).unwrap_or_else(|fault| panic!("{fault}"));
+    let count = tiered::sweep_on(cores, 0, 5_000).unwrap_or_else(|fault| panic!("{fault}"));
     println!("{count:?}");
-    assert!(count.cuts >= cuts && count.moved > cuts / 20, "{count:?}");
+    assert!(count.cuts >= 5_000 && count.moved > 250, "{count:?}");
     assert!(count.ended > 5 && count.failed > 5 && count.full > 0, "{count:?}");
 }
 

@@ -15,6 +15,9 @@ use crate::support::{self, BLOCK, Plug, Random, Strip};
 const BLOCKS: u64 = 40;
 const SLOTS: [u64; 3] = [7, 12, 48];
 
+/// Crash points of all seeds together, at least.
+const POINTS: u64 = 10_000;
+
 struct Rig {
     /// The map, then the tiers.
     sims: Vec<Arc<SimDevice>>,
@@ -117,20 +120,9 @@ fn verify(sims: &[Arc<SimDevice>], oracle: &Oracle, case: &str, use_it: bool) {
 
 #[test]
 fn power_cut_at_every_change_loses_and_doubles_no_block() {
-    cut_at_every_change(3_000);
-}
-
-#[test]
-#[ignore = "long: make soak"]
-fn longer_power_cut_at_every_change_loses_and_doubles_no_block() {
-    cut_at_every_change(10_000);
-}
-
-/// Crash points of all seeds together, at least so many.
-fn cut_at_every_change(at_least: u64) {
     let points = Arc::new(AtomicU64::new(0));
     let mut seed = 0;
-    while points.load(Ordering::SeqCst) < at_least {
+    while points.load(Ordering::SeqCst) < POINTS {
         let unsynced = [Unsynced::Random, Unsynced::Lost, Unsynced::Torn, Unsynced::Kept];
         let unsynced = unsynced[seed as usize % 4];
         let plan = |at| FaultPlan { unsynced, ..FaultPlan::seeded(seed * 10 + at as u64) };
