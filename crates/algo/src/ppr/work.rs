@@ -269,7 +269,9 @@ impl Work {
 
     /// The vertices of highest rank, and the mass that was not settled.
     pub fn finish(self, top_k: u32, rules: &Rules, ranks: &Ranks) -> Found {
-        let order = |&(mass, v): &(u64, VertexId)| (Reverse(mass), ranks.of(v));
+        let rank = |mass: u64| mass as f64 / ONE as f64;
+        // Masses that differ by less than a rank shows are equal ranks, which are in order of ids.
+        let order = |&(mass, v): &(u64, VertexId)| (Reverse(rank(mass).to_bits()), ranks.of(v));
         let top_k = top_k as usize;
         let (mut masses, mut sum) = (Vec::new(), 0);
         for slot in self.held.iter() {
@@ -287,7 +289,6 @@ impl Work {
         }
         masses.sort_unstable_by_key(order);
         masses.truncate(top_k);
-        let rank = |mass: u64| mass as f64 / ONE as f64;
         let seed = self.seed;
         let row = |(mass, vertex)| SeedRank { seed, vertex, rank: rank(mass) };
         (masses.into_iter().map(row).collect(), rank(ONE - sum.min(ONE)))
