@@ -37,7 +37,7 @@ fn pushed(graph: &Plain, seed: u32, config: &PprConfig) -> (Vec<(u32, f64)>, f64
         };
         active = held.iter().filter_map(is_active).collect();
     }
-    let mut masses: Vec<(u32, u64)> = held
+    let masses: Vec<(u32, u64)> = held
         .iter()
         .map(|(v, mass)| (*v, settled.get(v).unwrap_or(&0) + mass - damped(*mass)))
         .filter(|(_, mass)| *mass > 0)
