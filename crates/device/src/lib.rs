@@ -167,7 +167,7 @@ pub trait Queue: Send {
     /// device's alignment: both are faults of the caller.
     fn push(&mut self, request: Request);
 
-    /// Starts everything that was pushed.
+    /// Starts everything that was pushed; in a blocking queue, [`Queue::reap`] does.
     fn submit(&mut self) -> Result<()>;
 
     /// Submits, waits until at least `wait_for` requests are complete (at most `in_flight()`;

@@ -94,8 +94,13 @@ impl Format {
         matches!(self, Edges | Csv | Tsv | Adjacency | Vertices | Parquet)
     }
 
+    /// Whether any bytes are numbers of it.
+    pub(super) fn is_binary(self) -> bool {
+        matches!(self, Format::U32 | Format::U64 | Format::AdjacencyU32)
+    }
+
     pub(super) fn is_text(self) -> bool {
-        !matches!(self, Format::Parquet | Format::U32 | Format::U64 | Format::AdjacencyU32)
+        self != Format::Parquet && !self.is_binary()
     }
 }
 

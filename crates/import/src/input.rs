@@ -255,7 +255,7 @@ fn peek(raw: &mut impl Read) -> io::Result<Vec<u8>> {
 /// The compression by the first bytes. Those of `.u32` and `.u64` files may be anything.
 fn packing_of(head: &[u8], spec: &InputSpec, format: Format) -> Packing {
     let is_packed = packing_by_name(&spec.path) != Packing::Plain;
-    if is_binary(format)
+    if format.is_binary()
         && !spec.is_stdin()
         && !is_packed
         && Format::of_path(&spec.path) == Some(format)
@@ -270,24 +270,24 @@ fn packing_of(head: &[u8], spec: &InputSpec, format: Format) -> Packing {
     }
 }
 
-/// Whether any bytes are numbers of this format.
-fn is_binary(format: Format) -> bool {
-    matches!(format, Format::U32 | Format::U64 | Format::AdjacencyU32)
+/// The program that the name says packed the file, where its bytes say that none did.
+fn falsely_named(head: &[u8], spec: &InputSpec, packing: Packing) -> Option<&'static str> {
+    let is_packed = packing != Packing::Plain || head.is_empty() || spec.is_stdin();
+    if is_packed { None } else { packing_by_name(&spec.path).packer() }
 }
+
+const RENAME: &str = "get the file anew, or give it the ending of what it holds";
 
 /// Rejects a file of numbers that is not packed as its name says: as numbers, its bytes would be
 /// edges all the same.
 fn reject_unpacked(head: &[u8], spec: &InputSpec, format: Format, packing: Packing) -> Result<()> {
-    let named = if spec.is_stdin() { Packing::Plain } else { packing_by_name(&spec.path) };
-    let (Some(packer), true) = (named.packer(), is_binary(format)) else { return Ok(()) };
-    if packing != Packing::Plain || head.is_empty() {
-        return Ok(());
+    match falsely_named(head, spec, packing) {
+        Some(packer) if format.is_binary() => {
+            let reason = format!("is not packed with {packer}, as its name says: {RENAME}");
+            Err(ImportError::Format { input: spec.name(), reason })
+        }
+        _ => Ok(()),
     }
-    let reason = format!(
-        "is not packed with {packer}, as its name says: get the file anew, or give it the ending \
-         of what it holds"
-    );
-    Err(ImportError::Format { input: spec.name(), reason })
 }
 
 /// Says of an input that could not be parsed how it is packed, where its name or format say
@@ -315,16 +315,15 @@ fn other_packing(spec: &InputSpec, name: &str, error: &ImportError) -> Option<St
         let packer = packing.packer()?;
         return Some(format!("is packed with {packer}: unpack it first, Parquet packs its pages"));
     }
-    let packer = packing_by_name(&spec.path).packer()?;
-    let is_known = reject_other_formats(&head, name, format, packing).is_err();
-    if packing != Packing::Plain || head.is_empty() || is_known || is_binary(format) {
+    let packer = falsely_named(&head, spec, packing)?;
+    // Those are named already.
+    if format.is_binary() || reject_other_formats(&head, name, format, packing).is_err() {
         return None;
     }
     let message = error.to_string();
     let fault = message.strip_prefix(&format!("{name}: ")).unwrap_or(&message);
     Some(format!(
-        "is not packed with {packer}, as its name says, and was read as it is: {fault}; get the \
-         file anew, or give it the ending of what it holds"
+        "is not packed with {packer}, as its name says, and was read as it is: {fault}; {RENAME}"
     ))
 }
 

@@ -18,7 +18,6 @@ pub struct Append {
     device: Arc<dyn Device>,
     /// Opened when a second buffer is needed, which many a small file does not come to.
     queue: Option<Box<dyn Queue>>,
-    arena: Arc<Arena>,
     depth: usize,
     completions: Vec<Completion>,
     free: Vec<Buffer>,
@@ -50,12 +49,11 @@ impl Append {
         first_page: PageId,
     ) -> Result<Self> {
         assert!(depth > 0 && request_bytes.is_multiple_of(page_bytes), "whole pages are written");
-        let (arena, mut free) = Arena::carve(request_bytes, depth + 1)?;
+        let (_, mut free) = Arena::carve(request_bytes, depth + 1)?;
         let current = free.pop().expect("buffers were carved");
         Ok(Self {
             device,
             queue: None,
-            arena,
             depth,
             completions: Vec::with_capacity(depth),
             free,
@@ -118,7 +116,7 @@ impl Append {
         let mut queue = match self.queue.take() {
             Some(queue) => queue,
             None => {
-                let arenas = vec![Arc::clone(&self.arena)];
+                let arenas = vec![Arc::clone(self.current.arena())];
                 let opened = self.device.queue(&QueueConfig::with_depth(self.depth).arenas(arenas));
                 self.check_result(opened)?
             }

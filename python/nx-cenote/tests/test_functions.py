@@ -148,7 +148,7 @@ def CHOSEN(nodes):
     return [{}, {"nodes": nodes + MISSING}, *({"nodes": v} for v in [*nodes, 7.5, [[1]]])]
 
 
-def calls(name, graph, firsts=2):
+def calls(name, graph, firsts=3):
     """Arguments for a function beside the graph: its usual ones, options, and wrong ones, for the
     first nodes and the last."""
     nodes = [*list(graph)[:firsts], list(graph)[-1]] if len(graph) else []
@@ -441,7 +441,7 @@ def test_a_stored_graph_runs_without_a_conversion(tmp_path):
             assert 3 not in stored and None not in stored and [] not in stored
             copy = _backend.convert_to_nx(stored)
             for name in sorted(FUNCTIONS if order == "natural" else ORDERED | {"k_core"}):
-                for given in itertools.islice(calls(name, plain), 6):
+                for given in itertools.islice(calls(name, plain), 9):
                     if _backend.can_run(name, (stored,), given) is True:
                         ours = outcome(getattr(nx, name), stored, **given)
                         theirs = outcome(getattr(nx, name), copy, **given)

@@ -71,7 +71,7 @@ fn check_delta_runs(cases: &[(bool, usize)]) {
                 continue;
             }
             // The estimate of single pages takes none of them to stay in memory.
-            let several: &[_] = if strategy == Strategy::Auto { &[1, 4] } else { &[1] };
+            let several: &[_] = if strategy == Strategy::Auto { &[1, 6] } else { &[1] };
             for &iterations in several {
                 let ranks = PageRankConfig::default().iterations(iterations);
                 let estimate = pagerank::estimate(&graph, &config, &ranks).unwrap();

@@ -219,7 +219,7 @@ fn choose_uring(choice: BackendChoice, name: &str) -> Result<bool> {
     }
 }
 
-/// Why io_uring is not available, with the remedy; `None` if it is.
+/// Why io_uring is not available, with the remedy; `None` if it is, or was before in this process.
 pub fn uring_refusal() -> Option<String> {
     if std::env::var_os(IO_URING_SWITCH).is_some_and(|value| value == "off") {
         return Some(format!("io_uring is disabled: unset {IO_URING_SWITCH}, which is `off`"));

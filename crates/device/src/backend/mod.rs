@@ -2,7 +2,7 @@
 //!
 //! - [`file`](mod@file): opens files and raw block devices, and picks one of the next two
 //! - `uring`: io_uring, one ring per queue
-//! - `threads`: pread/pwrite workers, where io_uring is refused
+//! - `threads`: pread/pwrite, by workers where io_uring is refused, by the caller if it is blocking
 //! - [`sim`]: a simulated device in virtual time, with seeded faults
 
 pub mod file;

@@ -1,4 +1,4 @@
-//! A queue served by threads with pread/pwrite, where io_uring is refused.
+//! A queue served by threads with pread/pwrite, where io_uring is refused or would cost more.
 //!
 //! A queue spawns workers as requests overlap, at most one per request in flight, so that the
 //! device sees the requested depth. Workers and caller sleep on condition variables. A blocking

@@ -189,7 +189,7 @@ fn a_file_that_is_not_packed_as_its_name_says_is_named() {
     }
     assert_refused("a.csv.gz", b"\xfd7zXZ\0", &["a.csv.gz: is packed with xz; unpack it first"]);
     assert_refused("a.txt.zst", &gzip(b"1\n"), &["a.txt.zst: line 1: expected"]);
-    // As numbers, both would be edges.
+    // As numbers, all would be edges.
     for (name, packer) in [("a.u32.gz", "gzip"), ("a.u64.zst", "zstd"), ("A.ADJ.GZ", "gzip")] {
         let says = format!("{name}: is not packed with {packer}, as its name says: get the file");
         assert_refused(name, &junk[..288], &[&says]);

@@ -385,6 +385,13 @@ enum Share {
     InTurn(usize),
 }
 
+impl Share {
+    /// All, or those of a graph with this place among the others.
+    fn of(all: bool, turn: usize) -> Self {
+        if all { Self::All } else { Self::InTurn(turn) }
+    }
+}
+
 /// Every algorithm, in every order, against the natural one.
 fn compare(plain: &Plain, weights: Option<WeightType>, threads: &[usize], share: Share) {
     let case = |order, codec, config| {
@@ -423,20 +430,15 @@ fn compare(plain: &Plain, weights: Option<WeightType>, threads: &[usize], share:
     }
 }
 
-/// All combinations, or some of those of a graph with this place among the others.
-fn share(all: bool, turn: usize) -> Share {
-    if all { Share::All } else { Share::InTurn(turn) }
-}
-
 fn compare_small(all: bool) {
     let (odd, one_way) = if all { (6, 24) } else { (3, 22) };
     for seed in 0..odd {
         let plain = random_graph(seed, seed % 2 == 0).named("random");
-        compare(&plain, None, &[1, 3], share(all, seed as usize));
+        compare(&plain, None, &[1, 3], Share::of(all, seed as usize));
     }
     for seed in 20..one_way {
         let plain = random_graph(seed, true).without_in_edges().named("one-way");
-        compare(&plain, None, &[2], share(all, 0));
+        compare(&plain, None, &[2], Share::of(all, seed as usize));
     }
 }
 
@@ -444,7 +446,7 @@ fn compare_weighted(all: bool) {
     let kinds = [WeightType::F32, WeightType::F64, WeightType::U32, WeightType::I64];
     for (seed, kind) in (40..).zip(kinds) {
         let plain = random_graph(seed, seed % 2 == 0).named("weighted");
-        compare(&plain, Some(kind), &[2], share(all, 0));
+        compare(&plain, Some(kind), &[2], Share::of(all, seed as usize));
     }
 }
 
@@ -452,7 +454,7 @@ fn compare_hubs(directed: bool, all: bool) {
     let kinds = [None, Some(WeightType::F32)];
     let is_compared = |kind: &Option<_>| all || kind.is_some() == directed;
     for kind in kinds.into_iter().filter(is_compared) {
-        compare(&hubs(directed), kind, &[2], share(all, 0));
+        compare(&hubs(directed), kind, &[2], Share::of(all, usize::from(directed)));
     }
 }
 
