@@ -8,6 +8,7 @@ use std::ops::{AddAssign, Range};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use cenote_engine::{Bitmap, VertexId};
 use rayon::prelude::*;
 
 /// Values that a thread takes at a time: enough that to take them costs little beside the work.
@@ -37,6 +38,18 @@ pub(crate) fn for_each(len: usize, work: impl Fn(usize) + Sync) {
 pub(crate) fn for_each_of<T: Sync>(values: &[T], work: impl Fn(usize, &T) + Sync) {
     for_each_block(values.len(), |range| {
         range.clone().zip(&values[range]).for_each(|(at, value)| work(at, value));
+    });
+}
+
+/// Adds the vertices of a range for which `has` is true to a set.
+pub(crate) fn insert_where(
+    set: &Bitmap,
+    vertices: Range<VertexId>,
+    has: impl Fn(VertexId) -> bool + Sync,
+) {
+    for_each_block(vertices.len(), |range| {
+        let [start, end] = [range.start, range.end].map(|at| vertices.start + at as VertexId);
+        set.insert_where(start..end, &has);
     });
 }
 

@@ -51,6 +51,17 @@ impl Bitmap {
         self.words[word].fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
+    /// Adds the vertices of `range` for which `has` is true, up to 64 by one access to memory.
+    pub fn insert_where(&self, range: Range<VertexId>, mut has: impl FnMut(VertexId) -> bool) {
+        for (w, mask) in words_of(range) {
+            let bits = vertices_of(w, mask)
+                .fold(0, |bits, v| bits | u64::from(has(v)) << (v as usize % BITS));
+            if bits != 0 {
+                self.words[w].fetch_or(bits, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Removes `v`.
     pub fn remove(&self, v: VertexId) {
         let (word, bit) = (v as usize / BITS, 1u64 << (v as usize % BITS));
@@ -174,6 +185,13 @@ mod tests {
                 let absent: Vec<u32> = bitmap.iter_absent_in(a..b.max(a)).collect();
                 let expected: Vec<u32> = (a..b).filter(|v| !oracle.contains(v)).collect();
                 prop_assert_eq!(absent, expected);
+                let thirds = Bitmap::new(len).unwrap();
+                thirds.insert_where(a..b.max(a), |v| v % 3 == 0);
+                thirds.insert_where(0..len as u32 / 2, |v| v % 5 == 0);
+                let half = len as u32 / 2;
+                let is_in = |v: &u32| (a..b).contains(v) && v % 3 == 0 || *v < half && v % 5 == 0;
+                let expected: Vec<u32> = (0..len as u32).filter(is_in).collect();
+                prop_assert_eq!(thirds.iter().collect::<Vec<_>>(), expected);
                 let mut taken = Vec::new();
                 bitmap.take_in(a..b, |v| taken.push(v));
                 let inside = |v: &u32| (a..b).contains(v);

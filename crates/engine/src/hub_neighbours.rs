@@ -27,8 +27,35 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let section = self.graph.hub_neighbours();
         let section = section.ok_or(EngineError::Missing { what: "hub neighbours" })?;
-        let next = AtomicU64::new(0);
-        let step = Step { label: label.into(), frontier: None, pages: Some(section.pages()) };
+        self.sweep(label.into(), &section, 0..section.pages(), kernel)
+    }
+
+    /// The same with the hub neighbours of a part of a graph, as a shard: those of some vertices,
+    /// and of others on the same pages.
+    ///
+    /// # Errors
+    /// As [`Engine::visit_hub_neighbours`].
+    pub fn visit_hub_neighbours_of_part<K: Kernel>(
+        &self,
+        label: impl Into<String>,
+        vertices: Range<VertexId>,
+        kernel: &K,
+    ) -> Result<Vec<K::Local>> {
+        let section = self.graph.hub_neighbours_of_part();
+        let section = section.ok_or(EngineError::Missing { what: "hub neighbours of a part" })?;
+        let pages = section.pages_of(vertices);
+        self.sweep(label.into(), &section, pages, kernel)
+    }
+
+    fn sweep<K: Kernel>(
+        &self,
+        label: String,
+        section: &HubNeighboursSection,
+        pages: Range<u64>,
+        kernel: &K,
+    ) -> Result<Vec<K::Local>> {
+        let next = AtomicU64::new(pages.start);
+        let step = Step { label, frontier: None, pages: Some(pages.end - pages.start) };
         self.on_workers(step, |reads| {
             reads.extents();
             let mut local = kernel.local();
@@ -37,7 +64,8 @@ impl Engine {
             };
             reads.run(&mut Sweep {
                 engine: self,
-                section: &section,
+                section,
+                end: pages.end,
                 next: &next,
                 rest: 0..0,
                 loads: Slab::with_capacity(0),
@@ -52,6 +80,8 @@ impl Engine {
 struct Sweep<'a> {
     engine: &'a Engine,
     section: &'a HubNeighboursSection,
+    /// The end of the pages that are read.
+    end: u64,
     /// First page that no worker has taken.
     next: &'a AtomicU64,
     /// Pages that this worker has taken and not submitted.
@@ -67,7 +97,7 @@ impl Work for Sweep<'_> {
         if self.rest.is_empty() {
             let most = self.engine.schedule.request_pages();
             let first = self.next.fetch_add(most, Ordering::Relaxed);
-            self.rest = first..(first + most).min(self.section.pages());
+            self.rest = first.min(self.end)..(first + most).min(self.end);
         }
         let (section, first) = (self.section.first_page(), self.rest.start);
         let Some(run) = graph.extents(section + first..section + self.rest.end).next() else {

@@ -12,7 +12,6 @@ use crate::degrees::DegreeReader;
 use crate::deleted::Deleted;
 use crate::delta::{WeightPlace, WeightRun};
 use crate::error::{PageError, Result, other};
-use crate::hub_neighbours::HubNeighboursSection;
 use crate::ids::Ids;
 use crate::index::Adjacency;
 use crate::load::{Lists, LoadLists};
@@ -273,14 +272,7 @@ impl Graph {
         self.layout().weights(direction)
     }
 
-    /// The hub neighbours, if the graph has them. They come from the lists of sources, which on an
-    /// undirected graph are all lists.
-    pub fn hub_neighbours(&self) -> Option<HubNeighboursSection> {
-        let section = *self.superblock().hub_neighbours()?;
-        Some(HubNeighboursSection::new(self.section_pages(section)))
-    }
-
-    fn section_pages(&self, section: Section) -> SectionPages {
+    pub(crate) fn section_pages(&self, section: Section) -> SectionPages {
         let Layout { file, superblock, table, .. } = self.layout();
         let (page_bytes, salt) = (superblock.page_bytes as usize, superblock.salt);
         let (file, table) = (Arc::clone(file), Arc::clone(table));

@@ -71,7 +71,7 @@ pub use diff::{DiffReport, for_each_change};
 pub use error::{PageError, PageFault, Result, StoreError};
 pub use format::Codec;
 pub use graph::Graph;
-pub use hub_neighbours::{HubNeighbours, HubNeighboursChoice, HubNeighboursSection};
+pub use hub_neighbours::{HubNeighbours, HubNeighboursChoice, HubNeighboursSection, LengthClass};
 pub use ids::{Id, IdColumn, IdRef, IdTable, Ids};
 pub use index::Adjacency;
 pub use lookup::{Choose, Chosen, ListsRead, Lookup};

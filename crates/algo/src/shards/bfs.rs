@@ -8,7 +8,8 @@
 //!   when the shard first reaches them: a later candidate would be of a higher level.
 //! - *bottom-up*: they are sent to those who have them in their boundary, and in the next superstep
 //!   each unvisited own vertex looks for an in-neighbour of level t. Lists ascend, so the first
-//!   one has the smallest number. It needs in-lists.
+//!   one has the smallest number. It needs in-lists. Hub neighbours, where the shard has them and
+//!   parents are not asked for, find most, and only the lists of the others are read.
 //!
 //! **Source.** Beamer, Buluç, Asanović and Patterson, "Distributed memory breadth-first search
 //! revisited: enabling bottom-up search", IPDPSW 2013.
@@ -17,8 +18,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, HugeVec, Kernel,
-    List, VertexId,
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, HubNeighbours,
+    HugeVec, Kernel, List, VertexId,
 };
 
 use super::Part;
@@ -31,13 +32,24 @@ use crate::report::Result;
 
 const NO_NUMBER: u32 = u32::MAX;
 
+/// Hub neighbours are read if the vertices that are not reached have this many times their pages.
+const HUB_NEIGHBOURS_TIMES: u64 = 2;
+
 /// Memory: 4 bytes a vertex of the file for levels, 4 for parents, 4 an own vertex for degrees; two
-/// frontiers and two sets; 10 for each exchanged value, 16 with parents.
+/// frontiers and two sets, a third with hub neighbours; 10 for each exchanged value, 16 with
+/// parents.
 pub(super) fn bytes_for(part: &Part, config: &EngineConfig, parents: bool) -> u64 {
     let places = part.places();
     let arrays = if parents { 8 } else { 4 } * places as u64 + 4 * part.own_count() as u64;
-    let sets = 2 * Frontier::bytes_for(places, config.threads) + 2 * Bitmap::bytes_for(places);
+    let bitmaps = 2 + u64::from(asks_hub_neighbours(part, parents));
+    let sets =
+        2 * Frontier::bytes_for(places, config.threads) + bitmaps * Bitmap::bytes_for(places);
     arrays + sets + if parents { 16 } else { 10 } * part.exchanged()
+}
+
+/// Hub neighbours do not tell which in-neighbour has the smallest number.
+fn asks_hub_neighbours(part: &Part, parents: bool) -> bool {
+    part.has_hub_neighbours() && !parents
 }
 
 pub(super) struct Bfs {
@@ -57,6 +69,9 @@ pub(super) struct Bfs {
     visited: Bitmap,
     /// For a bottom-up step the frontier with the boundary.
     candidates: Bitmap,
+    /// Vertices whose lists no bottom-up step needs after one over hub neighbours, which may be all
+    /// that they have; `None` if hub neighbours are not used.
+    settled: Option<Bitmap>,
     /// Degrees of own vertices that are not reached.
     unvisited_edges: u64,
     /// Whether frontiers have to be found from the levels.
@@ -78,6 +93,10 @@ impl Bfs {
             found: Vec::new(),
             visited: Bitmap::new(places)?,
             candidates: Bitmap::new(places)?,
+            settled: match asks_hub_neighbours(part, parents) {
+                true => Some(Bitmap::new(places)?),
+                false => None,
+            },
             unvisited_edges,
             is_stale: true,
         };
@@ -85,9 +104,7 @@ impl Bfs {
             bfs.levels[v as usize].store(0, Ordering::Relaxed);
             bfs.propose(v, part.numbers[v as usize] as u32);
         }
-        part.for_each_boundary(|v| {
-            bfs.visited.insert(v);
-        });
+        part.insert_boundary(&bfs.visited);
         Ok(bfs)
     }
 
@@ -169,14 +186,32 @@ impl Bfs {
                 }
             }
         });
-        self.frontier.bits().iter().for_each(|v| {
-            self.candidates.insert(v);
-        });
+        self.candidates.merge(self.frontier.bits());
         let direction = part.inward().expect("it was checked before the step");
-        let kernel = BottomUp { bfs: self, numbers: &part.numbers, level: input.superstep as u32 };
-        let unvisited = ActiveSet::NotIn(&self.visited);
-        self.found = engine.visit("bottom-up", direction, unvisited, &kernel)?;
+        let level = input.superstep as u32;
+        let mut settled = self.settled.take();
+        let (bfs, mut found, mut rest) = (&*self, Vec::new(), &self.visited);
+        if let Some(settled) = &mut settled
+            && bfs.hub_neighbours_are_worth_it(engine, part)
+        {
+            settled.merge(&bfs.visited);
+            let kernel = BottomUpHubNeighbours { bfs, settled, level };
+            found = engine.visit_hub_neighbours_of_part("hub neighbours", part.own(), &kernel)?;
+            rest = settled;
+        }
+        let kernel = BottomUp { bfs, numbers: &part.numbers, level };
+        found.extend(engine.visit("bottom-up", direction, ActiveSet::NotIn(rest), &kernel)?);
+        (self.found, self.settled) = (found, settled);
         Ok(())
+    }
+
+    fn hub_neighbours_are_worth_it(&self, engine: &Engine, part: &Part) -> bool {
+        let (section, direction) = (part.graph.hub_neighbours_of_part(), part.inward());
+        section.zip(direction).is_some_and(|(section, direction)| {
+            let pages = section.pages_of(part.own());
+            let unvisited = engine.active_pages(direction, &ActiveSet::NotIn(&self.visited));
+            unvisited >= HUB_NEIGHBOURS_TIMES * (pages.end - pages.start)
+        })
     }
 
     /// Takes the next frontier. Returns the degrees of its vertices.
@@ -294,6 +329,38 @@ impl Kernel for TopDown<'_> {
             }
             if level == self.level {
                 self.bfs.propose(target, number);
+            }
+        }
+    }
+}
+
+/// The same with the hub neighbours of vertices.
+struct BottomUpHubNeighbours<'a> {
+    bfs: &'a Bfs,
+    settled: &'a Bitmap,
+    level: u32,
+}
+
+impl Kernel for BottomUpHubNeighbours<'_> {
+    type Local = FrontierPart;
+
+    fn local(&self) -> FrontierPart {
+        FrontierPart::default()
+    }
+
+    fn hub_neighbours(&self, part: &mut FrontierPart, first: VertexId, hubs: &[HubNeighbours]) {
+        for (v, hubs) in (first..).zip(hubs) {
+            // All vertices of the boundary count as visited.
+            if self.bfs.visited.contains(v) {
+                continue;
+            }
+            let is_found = hubs.neighbours().iter().any(|&hub| self.bfs.candidates.contains(hub));
+            if is_found {
+                self.bfs.levels[v as usize].store(self.level, Ordering::Relaxed);
+                self.bfs.next.add(v, part);
+            }
+            if is_found || hubs.is_whole() {
+                self.settled.insert(v);
             }
         }
     }

@@ -51,6 +51,90 @@ fn encode<T: Item>(
     Some(Message { positions: Some(positions), values })
 }
 
+/// For each shard the positions, in the list of vertices that is exchanged with it, of those that
+/// may have a value to send.
+pub(super) type Candidates = Vec<Vec<u32>>;
+
+/// The candidates among the vertices of other shards in the boundary here.
+pub(super) fn boundary_candidates(
+    part: &Part,
+    is_candidate: impl Fn(VertexId) -> bool + Sync,
+) -> Candidates {
+    parallel::collect_each(part.runs.len(), |to| {
+        let run = if to == part.index { 0..0 } else { part.runs[to].clone() };
+        let first = run.start;
+        run.filter(|&v| is_candidate(v)).map(|v| v - first).collect()
+    })
+}
+
+/// The candidates among own vertices in the boundaries of other shards; the closure gets the place
+/// in all lists of mirrored vertices.
+pub(super) fn mirrored_candidates(
+    part: &Part,
+    is_candidate: impl Fn(usize) -> bool + Sync,
+) -> Candidates {
+    let lists: Vec<(usize, &[u32])> = part.mirrored_lists().collect();
+    parallel::collect_each(lists.len(), |to| {
+        let (start, own) = lists[to];
+        let positions = (0..own.len()).filter(|at| is_candidate(start + at));
+        positions.map(|at| at as u32).collect()
+    })
+}
+
+/// As [`to_owners`], of candidates alone; `none` is sent where the others have to be sent too.
+pub(super) fn candidates_to_owners<T: Item>(
+    part: &Part,
+    candidates: &Candidates,
+    none: T,
+    present: impl Fn(VertexId) -> bool + Sync,
+    value: impl Fn(VertexId) -> T + Sync,
+) -> Vec<Option<Message>> {
+    parallel::collect_each(part.runs.len(), |to| {
+        let run = &part.runs[to];
+        let vertex = |at: u32| run.start + at;
+        let sent = candidates[to].iter().copied().filter(|&at| present(vertex(at))).collect();
+        encode_at(run.len(), sent, none, |at| value(vertex(at)))
+    })
+}
+
+/// As [`to_mirrors`], of candidates alone; `none` is sent where the others have to be sent too.
+pub(super) fn candidates_to_mirrors<T: Item>(
+    part: &Part,
+    candidates: &Candidates,
+    none: T,
+    present: impl Fn(usize, VertexId) -> bool + Sync,
+    value: impl Fn(usize, VertexId) -> T + Sync,
+) -> Vec<Option<Message>> {
+    let first = part.own().start;
+    let lists: Vec<(usize, &[u32])> = part.mirrored_lists().collect();
+    parallel::collect_each(lists.len(), |to| {
+        let (start, own) = lists[to];
+        let vertex = |at: u32| first + own[at as usize];
+        let present = |at: &u32| present(start + *at as usize, vertex(*at));
+        let sent = candidates[to].iter().copied().filter(present).collect();
+        encode_at(own.len(), sent, none, |at| value(start + at as usize, vertex(at)))
+    })
+}
+
+/// The shorter form of a message with the values at these positions below `len`.
+fn encode_at<T: Item>(
+    len: usize,
+    positions: Vec<u32>,
+    none: T,
+    value: impl Fn(u32) -> T,
+) -> Option<Message> {
+    if positions.is_empty() {
+        return None;
+    }
+    if positions.len() * (POSITION_BYTES + size_of::<T>()) < len * size_of::<T>() {
+        let values = T::values(positions.iter().map(|&at| value(at)).collect());
+        return Some(Message { positions: Some(positions), values });
+    }
+    let mut all = vec![none; len];
+    positions.into_iter().for_each(|at| all[at as usize] = value(at));
+    Some(Message { positions: None, values: T::values(all) })
+}
+
 /// Messages to the owners with values of their vertices in the boundary here.
 pub(super) fn to_owners<T: Item>(
     part: &Part,

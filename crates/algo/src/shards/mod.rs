@@ -32,7 +32,7 @@ mod wcc;
 use std::ops::Range;
 use std::sync::Arc;
 
-use cenote_engine::{ActiveSet, Direction, Graph, VertexId};
+use cenote_engine::{ActiveSet, Bitmap, Direction, Graph, VertexId};
 
 use crate::parallel;
 
@@ -110,6 +110,14 @@ impl Part {
         parallel::for_each(self.boundary_count(), |at| take(self.boundary_vertex(at)));
     }
 
+    /// Adds all boundary vertices to a set.
+    fn insert_boundary(&self, set: &Bitmap) {
+        let (own, end) = (self.own(), self.places() as VertexId);
+        for range in [0..own.start, own.end..end] {
+            parallel::insert_where(set, range, |_| true);
+        }
+    }
+
     /// What `of` gives for all own vertices, in their order.
     fn of_own<T: Copy + Default + Send>(&self, of: impl Fn(VertexId) -> T + Sync) -> Vec<T> {
         let first = self.own().start;
@@ -136,6 +144,11 @@ impl Part {
     fn own_set(&self) -> ActiveSet<'static> {
         let own = self.own();
         ActiveSet::Within { from: own.start, to: own.end }
+    }
+
+    /// Whether the file has the hub neighbours of the vertices that it owns.
+    fn has_hub_neighbours(&self) -> bool {
+        self.graph.superblock().hub_neighbours_of_part().is_some()
     }
 
     /// The direction of lists with the in-neighbours; `None` where the file has none.

@@ -9,28 +9,35 @@
 //! in the largest component. All shards take that of the same vertex, the hub, so an edge between
 //! two shards is skipped at both its ends only if both ends are connected to the hub. Most boundary
 //! vertices are then joined with nothing: neither they nor their labels matter here. Those that are
-//! joined are *attached*. Labels go to owners in even supersteps, and back in odd ones, for
-//! attached vertices alone, and only if the other side does not know an equal or smaller one.
+//! joined are *attached*. Labels go to owners in even supersteps, and back in odd ones, for those
+//! alone, and only if the other side does not know an equal or smaller one. Where the shard has hub
+//! neighbours, they join nearly all that is connected to the hub, and only the lists of other
+//! vertices are read.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use cenote_engine::{Bitmap, Direction, Engine, HugeVec, VertexId};
+use cenote_engine::{ActiveSet, Bitmap, Direction, Engine, HugeVec, VertexId};
 
 use super::Part;
-use super::exchange::{Message, from_mirrors, from_owners, quiet, sent, to_mirrors, to_owners};
+use super::exchange::{
+    Candidates, Message, boundary_candidates, candidates_to_mirrors, candidates_to_owners,
+    from_mirrors, from_owners, mirrored_candidates, quiet, sent,
+};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
+use crate::neighbourhood::directions;
 use crate::parallel;
 use crate::report::Result;
-use crate::wcc::{Forest, JoinAll, JoinUntilGiant};
+use crate::wcc::{Forest, JoinAll, JoinHubNeighbours, JoinUntilGiant};
 
 /// No label: that of a vertex that is not attached.
 const NONE: u32 = u32::MAX;
 
-/// Memory: 12 bytes a vertex of the file, a bit more each, 4 bytes for each mirrored vertex, 16 for
-/// each exchanged label.
+/// Memory: 12 bytes a vertex of the file, a bit more each, 4 bytes for each mirrored vertex, 4 for
+/// each that is attached, 16 for each exchanged label.
 pub(super) fn bytes_for(part: &Part) -> u64 {
-    12 * part.places() as u64 + Bitmap::bytes_for(part.places()) + 20 * part.exchanged()
+    12 * part.places() as u64 + Bitmap::bytes_for(part.places()) + 24 * part.exchanged()
 }
 
 pub(super) struct Wcc {
@@ -43,6 +50,10 @@ pub(super) struct Wcc {
     known_to_owner: HugeVec<AtomicU32>,
     /// For each mirrored vertex, shard by shard, the label that the shard knows.
     known_to_mirror: HugeVec<AtomicU32>,
+    /// The attached vertices of the boundary, and those that are attached in boundaries of other
+    /// shards, which these tell in the first superstep.
+    attached: Candidates,
+    attached_there: Candidates,
     /// Whether a label may be new to another shard since this superstep.
     has_news: AtomicBool,
     /// How many labels wait to be sent in the next superstep.
@@ -63,6 +74,8 @@ impl Wcc {
             known_to_owner: HugeVec::zeroed(part.places())?,
             // No label is smaller than 0, so none is sent for a vertex that is not attached.
             known_to_mirror: HugeVec::zeroed(mirrored)?,
+            attached: Vec::new(),
+            attached_there: Vec::new(),
             has_news: AtomicBool::new(true),
             waiting: 0,
         })
@@ -70,14 +83,16 @@ impl Wcc {
 
     /// Joins what is connected within the shard, and finds which boundary vertices are attached.
     fn join(&mut self, engine: &Engine, part: &Part) -> Result<()> {
-        let own = part.own_set();
-        if part.is_directed {
+        let (own, giant) = (part.own_set(), part.vertex_of(self.hub));
+        if let Some(giant) = giant.filter(|_| part.has_hub_neighbours()) {
+            self.join_by_hub_neighbours(engine, part, giant)?;
+        } else if part.is_directed {
             for direction in [Direction::Out, Direction::In] {
                 if direction == Direction::Out || part.graph.has_in_edges() {
                     engine.visit("pass", direction, own, &JoinAll(&self.forest))?;
                 }
             }
-        } else if let Some(giant) = part.vertex_of(self.hub) {
+        } else if let Some(giant) = giant {
             let kernel = JoinUntilGiant { forest: &self.forest, giant };
             engine.visit("pass", Direction::Out, own, &kernel)?;
         } else {
@@ -91,11 +106,32 @@ impl Wcc {
                 joined.insert(root);
             }
         });
-        self.for_each_vertex(|v, root| {
-            if root != v || joined.contains(v) {
+        self.attached = boundary_candidates(part, |v| {
+            let is_attached = self.forest.parent(v) != v || joined.contains(v);
+            if is_attached {
                 self.known_to_owner[v as usize].store(NONE, Ordering::Relaxed);
             }
+            is_attached
         });
+        Ok(())
+    }
+
+    /// Joins what hub neighbours join, then the lists of vertices that are not connected to the
+    /// hub.
+    fn join_by_hub_neighbours(&self, engine: &Engine, part: &Part, giant: VertexId) -> Result<()> {
+        let (forest, done) = (&self.forest, Bitmap::new(part.places())?);
+        // Their lists are in other shards.
+        part.insert_boundary(&done);
+        // On a directed graph hub neighbours are neighbours in one direction only.
+        let whole = (!part.is_directed).then_some(&done);
+        let kernel = JoinHubNeighbours { forest, done: whole };
+        engine.visit_hub_neighbours_of_part("hub neighbours", part.own(), &kernel)?;
+        let giant = forest.root(giant);
+        parallel::insert_where(&done, part.own(), |v| forest.root(v) == giant);
+        let rest = ActiveSet::NotIn(&done);
+        for &direction in directions(part.is_directed) {
+            engine.visit("not connected to the hub", direction, rest, &JoinAll(forest))?;
+        }
         Ok(())
     }
 
@@ -125,13 +161,16 @@ impl Wcc {
     }
 
     /// Takes labels that shards have sent for vertices that are owned here.
-    fn take_from_mirrors(&self, part: &Part, input: &Input<'_>) {
+    fn take_from_mirrors(&mut self, part: &Part, input: &Input<'_>) {
         from_mirrors(part, input.inbox, |at, v, label: u32| {
             if label != NONE {
                 self.known_to_mirror[at].store(label, Ordering::Relaxed);
                 self.lower(v, label);
             }
         });
+        if input.superstep == 1 {
+            self.find_attached_there(part);
+        }
     }
 
     fn take_from_owners(&self, part: &Part, input: &Input<'_>) {
@@ -156,40 +195,52 @@ impl Wcc {
     }
 
     fn send_to_owners(&self, part: &Part) -> Vec<Option<Message>> {
-        let label = |v| if self.is_new_to_owner(v) { self.label(v) } else { NONE };
-        let messages = to_owners(part, |v| self.is_new_to_owner(v), label);
-        part.for_each_boundary(|v| {
-            self.known_to_owner[v as usize].fetch_min(self.label(v), Ordering::Relaxed);
-        });
-        messages
+        let is_new = |v| self.is_new_to_owner(v);
+        let label = |v: VertexId| {
+            let label = self.label(v);
+            self.known_to_owner[v as usize].store(label, Ordering::Relaxed);
+            label
+        };
+        candidates_to_owners(part, &self.attached, NONE, is_new, label)
     }
 
     fn send_to_mirrors(&self, part: &Part) -> Vec<Option<Message>> {
-        let new = |at, v| self.is_new_to_mirror(at, v);
-        let label = |at, v| if new(at, v) { self.label(v) } else { NONE };
-        let messages = to_mirrors(part, new, label);
-        let first = part.own().start;
-        for (start, own) in part.mirrored_lists() {
-            let known = &self.known_to_mirror[start..start + own.len()];
-            parallel::for_each_of(own, |at, own| {
-                known[at].fetch_min(self.label(first + own), Ordering::Relaxed);
-            });
-        }
-        messages
+        let is_new = |at, v| self.is_new_to_mirror(at, v);
+        let label = |at: usize, v| {
+            let label = self.label(v);
+            self.known_to_mirror[at].store(label, Ordering::Relaxed);
+            label
+        };
+        candidates_to_mirrors(part, &self.attached_there, NONE, is_new, label)
     }
 
     /// How many labels wait to be sent the other way.
     fn waiting(&self, part: &Part, to_owners: bool) -> u64 {
-        if to_owners {
-            let new = |at| self.is_new_to_owner(part.boundary_vertex(at));
-            return parallel::count(part.boundary_count(), new) as u64;
-        }
-        let first = part.own().start;
-        let lists = part.mirrored_lists().map(|(start, own)| {
-            let new = |at| self.is_new_to_mirror(start + at, first + own[at]);
-            parallel::count(own.len(), new) as u64
-        });
-        lists.sum()
+        let waiting = if to_owners {
+            let of_shard = |(run, positions): (&Range<VertexId>, &Vec<u32>)| {
+                let is_new = |at: &&u32| self.is_new_to_owner(run.start + **at);
+                positions.iter().filter(is_new).count()
+            };
+            part.runs.iter().zip(&self.attached).map(of_shard).sum::<usize>()
+        } else {
+            let first = part.own().start;
+            let of_shard = |((start, own), positions): ((usize, &[u32]), &Vec<u32>)| {
+                let is_new = |at: &&u32| {
+                    let at = **at as usize;
+                    self.is_new_to_mirror(start + at, first + own[at])
+                };
+                positions.iter().filter(is_new).count()
+            };
+            part.mirrored_lists().zip(&self.attached_there).map(of_shard).sum()
+        };
+        waiting as u64
+    }
+
+    /// Finds the vertices that are attached in the boundaries of other shards: their labels are
+    /// known since the first superstep. Where a label is 0 no smaller one will follow.
+    fn find_attached_there(&mut self, part: &Part) {
+        let known = &self.known_to_mirror;
+        self.attached_there = mirrored_candidates(part, |at| known[at].load(Ordering::Relaxed) > 0);
     }
 
     /// Own vertices that name a component. The smallest vertex of a component is a root.
@@ -227,9 +278,13 @@ impl Program for Wcc {
         Ok(Step { messages, report })
     }
 
-    /// Which labels wait is not in the state.
-    fn restored(&mut self, _: &Part) {
+    /// Which labels wait is not in the state, nor which vertices are attached.
+    fn restored(&mut self, part: &Part) {
         self.has_news.store(true, Ordering::Relaxed);
+        let known = &self.known_to_owner;
+        self.attached =
+            boundary_candidates(part, |v| known[v as usize].load(Ordering::Relaxed) > 0);
+        self.find_attached_there(part);
     }
 
     fn state(&self) -> Vec<(&'static str, Cells<'_>)> {

@@ -219,10 +219,10 @@ impl From<StoreError> for Stop {
 // One pass, union-find
 
 /// Joins each vertex with its hub neighbours.
-struct JoinHubNeighbours<'a> {
-    forest: &'a Forest,
+pub(crate) struct JoinHubNeighbours<'a> {
+    pub forest: &'a Forest,
     /// On undirected graphs, collects the vertices without further neighbours.
-    done: Option<&'a Bitmap>,
+    pub done: Option<&'a Bitmap>,
 }
 
 impl Kernel for JoinHubNeighbours<'_> {
@@ -255,12 +255,7 @@ fn by_hub_neighbours(engine: &Engine, forest: &Forest) -> Result<()> {
     let whole = (!graph.is_directed()).then_some(&done);
     engine.visit_hub_neighbours("hub neighbours", &JoinHubNeighbours { forest, done: whole })?;
     let giant = forest.root(graph.superblock().degree_max_vertex);
-    parallel::for_each(graph.vertices(), |v| {
-        let v = v as VertexId;
-        if forest.root(v) == giant {
-            done.insert(v);
-        }
-    });
+    parallel::insert_where(&done, 0..graph.vertices() as VertexId, |v| forest.root(v) == giant);
     let rest = "outside the giant component";
     engine.visit(rest, Direction::In, ActiveSet::NotIn(&done), &JoinAll(forest))?;
     if graph.is_directed() {

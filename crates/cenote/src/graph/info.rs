@@ -228,7 +228,8 @@ impl Info {
                     .map_or(0, |section| section.items),
             }),
             codec: superblock.codec().name(),
-            hub_neighbours: superblock.has_hub_neighbours(),
+            hub_neighbours: superblock.has_hub_neighbours()
+                || superblock.hub_neighbours_of_part().is_some(),
             format_version: superblock.format_version,
             epoch: superblock.epoch,
             appended_vertices: superblock.appended(),

@@ -5,7 +5,8 @@
 //! - [`check`]: verifies all of it
 //! - [`OpenShard`]: a shard's part in an algorithm over all of them: [`ShardAlgorithm`],
 //!   [`ShardRun`]
-//! - `numbers`: the numbers of vertices across shards; `rows`: the edges of a range
+//! - `numbers`: the numbers of vertices across shards; `rows`: the edges of a range; `hubs`: hub
+//!   neighbours
 //!
 //! Across shards a vertex has a *number*: its place among the ids of the graph in ascending order,
 //! deleted vertices left out. A smaller number is a smaller id, so algorithms that break ties by
@@ -20,6 +21,7 @@
 //! `docs/shards.md`.
 
 mod check;
+mod hubs;
 mod ids;
 mod manifest;
 mod numbers;

@@ -17,6 +17,7 @@ use cenote_store::{Direction, HubNeighboursChoice, Id, VertexId};
 use crc_fast::{CrcAlgorithm, Digest};
 use serde::Serialize;
 
+use super::hubs::Hubs;
 use super::ids;
 use super::manifest::{Manifest, ShardEntry};
 use super::numbers::{Numbers, ranges};
@@ -39,8 +40,8 @@ const WHAT: &str = "sharding";
 const IMPORT_SHARE: u64 = 2;
 const NUMBERS_SHARE: u64 = 4;
 const LISTS_SHARE: u64 = 8;
-const SHARES: &str = "half of it for the import of a shard, an eighth for reading the lists of \
-                      each direction, a quarter for numbers of vertices";
+const SHARES: &str = "half of it for the import of a shard and its hub neighbours, an eighth for \
+                      reading the lists of each direction, a quarter for numbers of vertices";
 
 /// Bytes of a vertex beside the tables of numbers: its entries while the cuts are found, and then
 /// its place in the list of a shard's own vertices.
@@ -155,6 +156,7 @@ impl<'g> Sharding<'g> {
         let folder = PartialFolder::create(out)?;
         let numbers = Numbers::of(self.graph)?;
         let cuts = self.cuts(&numbers)?;
+        let hubs = Hubs::of(self.graph)?;
         let mut written = ShardsWritten {
             manifest: self.manifest(numbers.count()),
             written_bytes: 0,
@@ -163,7 +165,8 @@ impl<'g> Sharding<'g> {
         };
         for (index, range) in cuts.iter().enumerate() {
             self.watch.check()?;
-            let shard = Shard { index, range, cuts: &cuts, folder: &folder.partial };
+            let (folder, hubs) = (&folder.partial, hubs.as_ref());
+            let shard = Shard { index, range, cuts: &cuts, folder, hubs };
             let (entry, bytes_read) = self.shard(&shard, &numbers, memory_bytes)?;
             written.bytes_read += bytes_read;
             written.written_bytes += entry.bytes + entry.ids_bytes;
@@ -189,9 +192,9 @@ impl<'g> Sharding<'g> {
     }
 
     fn check_memory(&self, memory_bytes: u64) -> Result<()> {
-        let vertices = self.graph.stored().vertices() as u64;
-        let needed = vertices * VERTEX_BYTES + Numbers::bytes_for(self.graph)?;
-        if needed <= memory_bytes / NUMBERS_SHARE {
+        let needed = self.numbers_bytes()?;
+        let to_write = Hubs::bytes_to_write(self.graph);
+        if needed <= memory_bytes / NUMBERS_SHARE && to_write <= memory_bytes / IMPORT_SHARE {
             return Ok(());
         }
         let breakdown = format!("{SHARES}: {needed} bytes");
@@ -205,6 +208,13 @@ impl<'g> Sharding<'g> {
         })
     }
 
+    /// Memory for the numbers of vertices, and for what else grows with them.
+    fn numbers_bytes(&self) -> Result<u64> {
+        let vertices = self.graph.stored().vertices() as u64;
+        let hubs = Hubs::bytes_for(self.graph);
+        Ok(vertices * VERTEX_BYTES + hubs + Numbers::bytes_for(self.graph)?)
+    }
+
     /// A budget that suffices for shards of any size.
     fn sufficient(&self) -> Result<u64> {
         let (stored, mut lists_bytes) = (self.graph.stored(), 0);
@@ -213,7 +223,7 @@ impl<'g> Sharding<'g> {
             lists_bytes = of_direction.max(lists_bytes);
         }
         let vertices = stored.vertices() as u64;
-        let numbers_bytes = vertices * VERTEX_BYTES + Numbers::bytes_for(self.graph)?;
+        let numbers_bytes = self.numbers_bytes()?;
         let superblock = stored.superblock();
         let streamed = Streamed {
             streams: 1 + self.directions().len(),
@@ -221,7 +231,8 @@ impl<'g> Sharding<'g> {
             edges: superblock.stored_out + superblock.stored_in,
             ids: StreamedIds::Integers(vertices),
         };
-        let import_bytes = self.import().memory_for(&streamed);
+        let to_write = Hubs::bytes_to_write(self.graph);
+        let import_bytes = self.import().memory_for(&streamed).max(to_write);
         let shares =
             [numbers_bytes * NUMBERS_SHARE, lists_bytes * LISTS_SHARE, import_bytes * IMPORT_SHARE];
         Ok(shares.into_iter().max().unwrap_or(0))
@@ -292,6 +303,10 @@ impl<'g> Sharding<'g> {
         let file = format!("shard-{:05}.cenote", shard.index);
         let path = shard.folder.join(&file);
         let (entries, bytes_read) = self.build(&path, shard.range, numbers, memory_bytes)?;
+        if let Some(hubs) = shard.hubs {
+            let budget = (memory_bytes / IMPORT_SHARE, self.threads);
+            hubs.write(self.graph, &path, numbers, budget, &self.watch)?;
+        }
         let ids_file = format!("shard-{:05}.ids.parquet", shard.index);
         let ids_path = shard.folder.join(&ids_file);
         let mut sink = PartialFile::create(&ids_path)?;
@@ -371,6 +386,7 @@ struct Shard<'a> {
     range: &'a Range<u64>,
     cuts: &'a [Range<u64>],
     folder: &'a Path,
+    hubs: Option<&'a Hubs>,
 }
 
 /// Ids between two calls of a `watch`.

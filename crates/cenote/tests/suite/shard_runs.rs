@@ -22,6 +22,14 @@ fn edges() -> Vec<(u64, u64, u32)> {
     hub.chain(path).chain(others).chain(apart).chain([(9, 9, 1), (399, 399, 1)]).collect()
 }
 
+/// The same and many more edges, so that searches ask hub neighbours, also when they reach the
+/// path: they do not reach vertices from 301 on, which have long lists.
+fn many_edges() -> Vec<(u64, u64, u32)> {
+    let more = (0..12_000u64).map(|i| (i % 199, i / 199 * 7 % 197, 1));
+    let not_reached = (0..8_000u64).map(|i| (301 + i % 97, 301 + i / 97, 1));
+    edges().into_iter().chain(more).chain(not_reached).collect()
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Undirected,
@@ -41,20 +49,31 @@ struct Set {
 
 impl Set {
     fn new(kind: Kind, shards: u64) -> Self {
+        Self::of(&edges(), kind, shards)
+    }
+
+    fn with_hub_neighbours(kind: Kind, shards: u64) -> Self {
+        let set = Self::of(&many_edges(), kind, shards);
+        let has = |graph: &Graph| graph.stored().superblock().hub_neighbours_of_part().is_some();
+        assert!(set.graphs.iter().all(has), "shards have the hub neighbours of the graph");
+        set
+    }
+
+    fn of(edges: &[(u64, u64, u32)], kind: Kind, shards: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("graph.cenote");
         let import = Import::new()
-            .edges(edges().into_iter().map(|(a, b, w)| (a, b, f64::from(w))))
+            .edges(edges.iter().map(|&(a, b, w)| (a, b, f64::from(w))))
             .vertices(0..VERTICES)
             .keep_self_loops()
             .weights(WeightType::U32)
             .memory("64MiB");
-        match kind {
-            Kind::Undirected => import.run(&path),
-            Kind::Directed => import.directed().run(&path),
-            Kind::InEdges => import.directed().in_edges().run(&path),
-        }
-        .unwrap();
+        let import = match kind {
+            Kind::Undirected => import,
+            Kind::Directed => import.directed(),
+            Kind::InEdges => import.directed().in_edges(),
+        };
+        import.run(&path).unwrap();
         let out = folder.path().join("shards");
         Sharding::new(&Graph::open(&path).unwrap(), shards).write(&out).unwrap();
         let manifest = Manifest::read(&out).unwrap();
@@ -63,7 +82,7 @@ impl Set {
         let open = |file: &String| Graph::open(out.join(file)).unwrap();
         let graphs = manifest.shards.iter().map(|shard| open(&shard.file)).collect();
         let mut lightest = BTreeMap::new();
-        for (a, b, w) in edges() {
+        for &(a, b, w) in edges {
             let both = if kind == Kind::Undirected { vec![(a, b), (b, a)] } else { vec![(a, b)] };
             for pair in both {
                 let weight = lightest.entry(pair).or_insert(u64::from(w));
@@ -284,9 +303,16 @@ fn sets() -> impl Iterator<Item = (Set, usize)> {
     })
 }
 
+/// Shards with hub neighbours, which [`sets`] have not.
+fn sets_with_hub_neighbours() -> impl Iterator<Item = (Set, usize)> {
+    let sets = [(Kind::Undirected, 1, 2), (Kind::Undirected, 3, 1), (Kind::InEdges, 2, 2)];
+    let sets = sets.into_iter();
+    sets.map(|(kind, shards, threads)| (Set::with_hub_neighbours(kind, shards), threads))
+}
+
 #[test]
 fn components_of_shards_are_those_of_repeated_minima() {
-    for (set, threads) in sets() {
+    for (set, threads) in sets().chain(sets_with_hub_neighbours()) {
         // Any hub will do, also one that is in no shard's largest component.
         for hub in [set.hub(), 399] {
             let found = set.run(&ShardAlgorithm::Wcc { hub }, threads, vec![], |_, reports| {
@@ -299,7 +325,7 @@ fn components_of_shards_are_those_of_repeated_minima() {
 
 #[test]
 fn levels_and_parents_of_shards_are_those_of_plain_searches_in_both_ways() {
-    for (set, threads) in sets() {
+    for (set, threads) in sets().chain(sets_with_hub_neighbours()) {
         let levels = set.distances(5, false);
         for (parents, every) in [(false, 0), (true, 0), (false, 1), (true, 1), (true, 2)] {
             let algorithm = ShardAlgorithm::Bfs { sources: vec![5], parents };

@@ -1,24 +1,27 @@
 //! Checks the hub neighbours by a second pass over the lists: they depend on the lengths of lists
-//! before and after the vertex's own. Takes one byte of memory per vertex.
+//! before and after the vertex's own. Takes one byte of memory per vertex. Those of a part depend
+//! on lists that it does not have: they must be neighbours, as many as there should be.
 
 use super::{Check, check_pages};
-use crate::Direction;
 use crate::error::{Result, other, zero_behind};
 use crate::format::HEADER_BYTES;
 use crate::graph::Graph;
-use crate::hub_neighbours::{Classes, Finder, HubNeighbours};
+use crate::hub_neighbours::{Best, Classes, Finder, HubNeighbours, HubNeighboursSection};
 use crate::packed::decode::Decoded;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::SectionKind;
+use crate::{Direction, VertexId};
 
 pub(super) fn check_hub_neighbours(check: &mut Check<'_>) -> Result<()> {
     let graph = check.graph;
+    match graph.hub_neighbours_of_part() {
+        Some(hub_neighbours) => check_part(check, &hub_neighbours)?,
+        None => check_stale(check, SectionKind::PartHubNeighbours)?,
+    }
     let Some(hub_neighbours) = graph.hub_neighbours() else {
         // Stale hub neighbours describe earlier lists, so only their pages are checked.
         for kind in [SectionKind::OutHubNeighbours, SectionKind::InHubNeighbours] {
-            if let Some(&section) = graph.superblock().section(kind) {
-                check_pages(check, section, &mut |_, _| Ok(()))?;
-            }
+            check_stale(check, kind)?;
         }
         return Ok(());
     };
@@ -49,6 +52,85 @@ pub(super) fn check_hub_neighbours(check: &mut Check<'_>) -> Result<()> {
         zero_behind("hub neighbour", &bytes[HEADER_BYTES + size_of_val(found)..])
     })?;
     failed
+}
+
+fn check_stale(check: &mut Check<'_>, kind: SectionKind) -> Result<()> {
+    match check.graph.superblock().section(kind) {
+        Some(&section) => check_pages(check, section, &mut |_, _| Ok(())).map(drop),
+        None => Ok(()),
+    }
+}
+
+fn check_part(check: &mut Check<'_>, hub_neighbours: &HubNeighboursSection) -> Result<()> {
+    let mut page = 0;
+    check_pages(check, hub_neighbours.section(), &mut |bytes, header| {
+        let (_, found) = hub_neighbours.check(page, bytes, header)?;
+        page += 1;
+        zero_behind("hub neighbour", &bytes[HEADER_BYTES + size_of_val(found)..])
+    })?;
+    if check.report.faults_total > 0 {
+        return Ok(());
+    }
+    match compare_part(check.graph, hub_neighbours) {
+        Err(error) => check.note(error),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Compares the hub neighbours of a part with its lists.
+fn compare_part(graph: &Graph, hub_neighbours: &HubNeighboursSection) -> Result<()> {
+    let direction = if graph.has_in_edges() { Direction::In } else { Direction::Out };
+    let lists = graph.adjacency(direction).expect("the graph has this direction");
+    let numbers = lists.first_page()..lists.first_page() + lists.pages();
+    let mut stream = graph.pages.stream(numbers, Ahead::FAR)?;
+    let hubs = graph.pages.stream(hub_neighbours.section().range(), Ahead::FAR)?;
+    let mut hubs = StoredHubs { section: hub_neighbours, stream: hubs, read: Vec::new(), first: 0 };
+    let (mut decoded, mut open) = (Decoded::new(), None::<(VertexId, Best)>);
+    while let Some((number, bytes)) = stream.next()? {
+        let page = lists.parse(number - lists.first_page(), bytes, &mut decoded)?;
+        for list in page.lists() {
+            if list.skip == 0
+                && let Some((vertex, best)) = open.take()
+            {
+                hubs.compare(vertex, best)?;
+            }
+            let stored = hubs.of(list.vertex)?;
+            let (_, best) = open.get_or_insert_with(|| (list.vertex, Best::new(list.vertex)));
+            // The stored ones come before all others, if they are in the list.
+            best.take(list.targets, |v| i16::from(stored.neighbours().contains(&v)));
+        }
+    }
+    open.map_or(Ok(()), |(vertex, best)| hubs.compare(vertex, best))
+}
+
+/// The stored hub neighbours of ascending vertices.
+struct StoredHubs<'a> {
+    section: &'a HubNeighboursSection,
+    stream: PageStream,
+    /// Those of the page read last, and its first vertex.
+    read: Vec<HubNeighbours>,
+    first: VertexId,
+}
+
+impl StoredHubs<'_> {
+    fn of(&mut self, vertex: VertexId) -> Result<HubNeighbours> {
+        while (vertex - self.first) as usize >= self.read.len() {
+            let (number, bytes) = self.stream.next()?.expect("the section has all vertices");
+            let page = number - self.section.first_page();
+            let (first, read) = self.section.parse(page, bytes)?;
+            (self.first, self.read) = (first, read.to_vec());
+        }
+        Ok(self.read[(vertex - self.first) as usize])
+    }
+
+    /// Compares those of a vertex with the ones found in its list.
+    fn compare(&mut self, vertex: VertexId, found: Best) -> Result<()> {
+        if self.of(vertex)? == found.finish() {
+            return Ok(());
+        }
+        let fault = other(format!("the hub neighbours of vertex {vertex} are not in its list"));
+        Err(self.section.fault_at(vertex, fault))
+    }
 }
 
 struct HubsOfLists<'a> {

@@ -6,6 +6,8 @@
 //! neighbours, in 65 with one). They take 12 bytes a vertex instead of 4 an entry.
 //!
 //! - [`HubNeighbours`]: the entry of one vertex; `Finder` computes it from a list
+//! - [`LengthClass`]: the length of a list, as far as it matters; a part of a graph, as a shard,
+//!   has only a part of its boundary's lists and takes the lengths in the whole graph
 //! - [`HubNeighboursSection`]: where they lie, and how to read a page of them
 //! - `write`: writes the section
 //!
@@ -14,14 +16,18 @@
 
 mod write;
 
+use std::ops::Range;
+
 use crate::VertexId;
-use crate::error::{PageFault, Result, equal, other};
+use crate::error::{PageFault, Result, StoreError, equal, other};
 use crate::format::{self, HEADER_BYTES, PageKind};
+use crate::graph::Graph;
 use crate::header::{self, PageHeader};
 use crate::page::Page;
 use crate::superblock::Section;
 use crate::table::SectionPages;
 
+pub use write::LengthClass;
 pub(crate) use write::{Classes, HubNeighboursWriter};
 
 /// Hub neighbours of a vertex.
@@ -107,6 +113,14 @@ impl HubNeighboursSection {
         self.pages.section.pages
     }
 
+    /// The pages that hold those of some vertices.
+    pub fn pages_of(&self, vertices: Range<VertexId>) -> Range<u64> {
+        let per_page = per_page(self.pages.page_bytes) as u64;
+        let [start, end] = [vertices.start, vertices.end].map(u64::from);
+        let first = (start / per_page).min(self.pages());
+        first..end.div_ceil(per_page).clamp(first, self.pages())
+    }
+
     /// Verifies a page as read from the device. Returns its first vertex, and the hub neighbours
     /// from that vertex on.
     ///
@@ -118,6 +132,12 @@ impl HubNeighboursSection {
         let verified = header::verify(bytes, &identity, PageKind::HubNeighbours);
         let hub_neighbours = verified.and_then(|header| self.check(page, bytes, &header));
         hub_neighbours.map_err(|fault| self.pages.fault(page, fault))
+    }
+
+    /// The error of the page with the hub neighbours of a vertex.
+    pub(crate) fn fault_at(&self, vertex: VertexId, fault: PageFault) -> StoreError {
+        let page = u64::from(vertex) / per_page(self.pages.page_bytes) as u64;
+        self.pages.fault(page, fault)
     }
 
     pub(crate) fn section(&self) -> Section {
@@ -152,6 +172,22 @@ impl HubNeighboursSection {
     }
 }
 
+impl Graph {
+    /// The hub neighbours, if the graph has them. They come from the lists of sources, which on an
+    /// undirected graph are all lists.
+    pub fn hub_neighbours(&self) -> Option<HubNeighboursSection> {
+        let section = *self.superblock().hub_neighbours()?;
+        Some(HubNeighboursSection::new(self.section_pages(section)))
+    }
+
+    /// The hub neighbours of a part of a graph, if it has them: from the lists of sources, or of
+    /// targets where it has no others, by the lengths of lists in the whole graph.
+    pub fn hub_neighbours_of_part(&self) -> Option<HubNeighboursSection> {
+        let section = *self.superblock().hub_neighbours_of_part()?;
+        Some(HubNeighboursSection::new(self.section_pages(section)))
+    }
+}
+
 /// Computes the hub neighbours of consecutive vertices.
 pub(crate) struct Finder<'a> {
     classes: &'a Classes,
@@ -171,7 +207,7 @@ impl<'a> Finder<'a> {
                 self.end();
             }
             let best = self.open.get_or_insert_with(|| Best::new(list.vertex));
-            best.take(list.targets, self.classes);
+            best.take(list.targets, |v| self.classes.of(v));
         }
     }
 
@@ -181,7 +217,7 @@ impl<'a> Finder<'a> {
 }
 
 /// Computes the hub neighbours of one vertex from its list, which may come in pieces.
-struct Best {
+pub(crate) struct Best {
     vertex: VertexId,
     last: Option<VertexId>,
     /// Number of neighbours, counted up to one more than are kept.
@@ -197,12 +233,12 @@ impl Best {
 
     /// Processes the next entries of the list. Of neighbours of one class the first stays.
     #[inline]
-    pub fn take(&mut self, targets: &[VertexId], classes: &Classes) {
+    pub fn take(&mut self, targets: &[VertexId], class_of: impl Fn(VertexId) -> i16) {
         self.count(targets);
         // Nearly all entries end here, so their cache misses overlap.
         let mut least = self.best[HUB_NEIGHBOURS - 1].0;
         for &target in targets {
-            let class = classes.of(target);
+            let class = class_of(target);
             if class > least {
                 least = self.insert(class, target);
             }
@@ -253,8 +289,8 @@ mod tests {
         let classes = Classes::of_degrees(degrees.iter().copied());
         let mut best = Best::new(vertex);
         let (first, second) = list.split_at(list.len() / 2);
-        best.take(first, &classes);
-        best.take(second, &classes);
+        best.take(first, |v| classes.of(v));
+        best.take(second, |v| classes.of(v));
         best.finish()
     }
 

@@ -22,8 +22,29 @@ const TASK_VERTICES: u32 = 1 << 17;
 
 const AHEAD: Ahead = Ahead { chunk_bytes: 256 << 10, depth: 4 };
 
-/// The length class of every vertex's list: four classes for each power of two.
-pub(crate) struct Classes(Vec<u8>);
+/// The class of a list's length: four classes for each power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LengthClass(u8);
+
+impl LengthClass {
+    /// The class of a length.
+    pub fn of(length: u64) -> Self {
+        Self(match length.checked_ilog2() {
+            None => 0,
+            // The class within a power of two is the two bits below the highest.
+            Some(log) => (4 * log + ((length << 2 >> log) & 3) as u32 + 1) as u8,
+        })
+    }
+}
+
+/// The length class of every vertex's list.
+pub(crate) struct Classes(Vec<LengthClass>);
+
+impl From<Vec<LengthClass>> for Classes {
+    fn from(classes: Vec<LengthClass>) -> Self {
+        Self(classes)
+    }
+}
 
 impl Classes {
     pub fn with_capacity(vertices: usize) -> Self {
@@ -39,20 +60,12 @@ impl Classes {
 
     #[inline]
     pub fn push(&mut self, degree: u64) {
-        self.0.push(class_of(degree));
+        self.0.push(LengthClass::of(degree));
     }
 
     #[inline(always)]
     pub fn of(&self, v: VertexId) -> i16 {
-        i16::from(self.0[v as usize])
-    }
-}
-
-fn class_of(degree: u64) -> u8 {
-    match degree.checked_ilog2() {
-        None => 0,
-        // The class within a power of two is the two bits below the highest.
-        Some(log) => (4 * log + ((degree << 2 >> log) & 3) as u32 + 1) as u8,
+        i16::from(self.0[v as usize].0)
     }
 }
 
@@ -188,8 +201,8 @@ mod tests {
 
     #[test]
     fn classes_rise_with_the_length_and_are_four_to_a_power_of_two() {
-        let found: Vec<u8> = (0..=17).map(class_of).collect();
+        let found: Vec<u8> = (0..=17).map(|length| LengthClass::of(length).0).collect();
         assert_eq!(found, [0, 1, 5, 7, 9, 10, 11, 12, 13, 13, 14, 14, 15, 15, 16, 16, 17, 17]);
-        assert_eq!(class_of(u64::from(u32::MAX)), 128);
+        assert_eq!(LengthClass::of(u64::from(u32::MAX)).0, 128);
     }
 }

@@ -15,8 +15,10 @@ const DELETED: u64 = 1 << 3;
 const VALUES: u64 = 1 << 4;
 /// Required feature: the changes of the log have weights.
 pub(super) const LOGGED_WEIGHTS: u64 = 1 << 5;
+/// Required feature: hub neighbours are those of a part of a graph.
+const PART_HUB_NEIGHBOURS: u64 = 1 << 6;
 /// Features of a state: its snapshot has them too.
-const FEATURES_OF_STATE: u64 = DELETED | VALUES;
+const FEATURES_OF_STATE: u64 = DELETED | VALUES | PART_HUB_NEIGHBOURS;
 /// Those that this program knows.
 pub(super) const FEATURES_KNOWN: u64 = FEATURES_OF_SLOT | FEATURES_OF_STATE;
 /// Those that no snapshot has.
@@ -32,6 +34,7 @@ impl Superblock {
             | feature(self.has_delta_runs(), DELTA_RUNS)
             | feature(self.section(SectionKind::DeletedVertices).is_some(), DELETED)
             | feature(self.section(SectionKind::VertexValues).is_some(), VALUES)
+            | feature(self.section(SectionKind::PartHubNeighbours).is_some(), PART_HUB_NEIGHBOURS)
     }
 }
 
@@ -50,6 +53,7 @@ pub(super) fn check(features_required: u64, sections: &[Section]) -> Result<(), 
         (DELETED, SectionKind::DeletedVertices),
         (DELTA_RUNS, SectionKind::DeltaRuns),
         (VALUES, SectionKind::VertexValues),
+        (PART_HUB_NEIGHBOURS, SectionKind::PartHubNeighbours),
     ];
     for (bit, kind) in kinds {
         let has_section = sections.iter().any(|section| section.kind == kind);

@@ -78,11 +78,13 @@ pub enum SectionKind {
     DeltaIndex = 26,
     /// Values of vertices.
     VertexValues = 24,
+    /// Hub neighbours in a part of a graph, by the lengths of lists in the whole one.
+    PartHubNeighbours = 27,
 }
 
 impl SectionKind {
     /// All kinds that this program knows.
-    pub const ALL: [SectionKind; 22] = [
+    pub const ALL: [SectionKind; 23] = [
         Self::OutAdjacency,
         Self::InAdjacency,
         Self::OutIndex,
@@ -105,6 +107,7 @@ impl SectionKind {
         Self::DeltaRuns,
         Self::DeltaIndex,
         Self::VertexValues,
+        Self::PartHubNeighbours,
     ];
 
     /// Name of the section in errors.
@@ -132,6 +135,7 @@ impl SectionKind {
             Self::DeltaIndex => "delta index",
             Self::DeletedVertices => "deleted vertices",
             Self::VertexValues => "vertex values",
+            Self::PartHubNeighbours => "hub neighbours of a part",
         }
     }
 
@@ -149,7 +153,9 @@ impl SectionKind {
             Self::Strings | Self::AppendedStrings => PageKind::Strings,
             Self::OutWeights | Self::InWeights => PageKind::Weights,
             Self::VertexOfRank | Self::RankOfVertex => PageKind::Order,
-            Self::OutHubNeighbours | Self::InHubNeighbours => PageKind::HubNeighbours,
+            Self::OutHubNeighbours | Self::InHubNeighbours | Self::PartHubNeighbours => {
+                PageKind::HubNeighbours
+            }
             Self::DeltaRuns => PageKind::DeltaRun,
             Self::DeletedVertices => PageKind::Deleted,
             Self::VertexValues => PageKind::Values,
@@ -159,7 +165,10 @@ impl SectionKind {
     /// The lists that a derived section is computed from; `None` for other sections.
     pub fn derived_from(self) -> Option<SectionKind> {
         match self {
-            Self::OutDegrees | Self::OutHubNeighbours => Some(Self::OutAdjacency),
+            // With in-edges too: a change of edges changes the lists of both directions.
+            Self::OutDegrees | Self::OutHubNeighbours | Self::PartHubNeighbours => {
+                Some(Self::OutAdjacency)
+            }
             Self::InDegrees | Self::InHubNeighbours => Some(Self::InAdjacency),
             _ => None,
         }
@@ -301,6 +310,11 @@ impl Superblock {
     /// Whether the graph has up-to-date hub neighbours.
     pub fn has_hub_neighbours(&self) -> bool {
         self.hub_neighbours().is_some()
+    }
+
+    /// The hub neighbours of a part of a graph, unless they are missing or stale.
+    pub fn hub_neighbours_of_part(&self) -> Option<&Section> {
+        self.fresh(SectionKind::PartHubNeighbours)
     }
 
     /// Whether the lists of targets are as the import packed them: then the pages within a long

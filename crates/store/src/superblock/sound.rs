@@ -104,6 +104,7 @@ impl Superblock {
             InDegrees => optional(self.in_edges),
             OutHubNeighbours => optional(!self.directed),
             InHubNeighbours => optional(self.in_edges),
+            PartHubNeighbours => optional(self.directed),
             OutWeights | OutWeightIndex => required(weighted),
             InWeights | InWeightIndex => required(weighted && self.in_edges),
             VertexOfRank | RankOfVertex => required(self.order != Order::Natural),
@@ -170,7 +171,9 @@ impl Superblock {
                 equal("number of ranks", items, imported)?;
                 equal("pages of ranks", pages, items.div_ceil(words * 2))
             }
-            SectionKind::OutHubNeighbours | SectionKind::InHubNeighbours => {
+            SectionKind::OutHubNeighbours
+            | SectionKind::InHubNeighbours
+            | SectionKind::PartHubNeighbours => {
                 equal("number of hub neighbours", items, of_vertices)?;
                 let per_page = hub_neighbours::per_page(page_bytes) as u64;
                 equal("pages of hub neighbours", pages, items.div_ceil(per_page))

@@ -330,6 +330,7 @@ impl Update<'_, '_> {
         let longest = degrees.finish(self.draft)?;
         // Hub neighbours can be rebuilt; until then they would describe the lists before.
         self.draft.remove(hubs);
+        self.draft.remove(SectionKind::PartHubNeighbours);
         let superblock = self.draft.superblock();
         match direction {
             Direction::Out => {

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::graphs::{MemoryDevice, TestGraph, TestIds, assert_same};
+use crate::part;
 use cenote_store::superblock::SectionKind;
 use cenote_store::{
     Batch, Change, Codec, Direction, Graph, Id, LookupConfig, Op, Store, Value, Weight, WeightType,
@@ -323,6 +324,27 @@ fn a_graph_with_values_is_read_as_ever_and_written_as_ever() {
     let report = check_device(damaged.shared(), &mut |_, _| true).unwrap();
     let message = &report.faults[0].message;
     assert!(message.contains("(vertex values, ") && message.contains("checksum"), "{message}");
+}
+
+#[test]
+fn a_part_with_hub_neighbours_is_read_as_ever_and_written_as_ever() {
+    let made = || part::with_hub_neighbours(true).bytes();
+    let device = fixture("v2-part.cenote", made);
+    assert!(device.bytes() == made(), "other bytes than ever");
+    let found = Graph::open(device.shared()).unwrap();
+    assert_same(&found, &part::part(true));
+    let section = *found.superblock().section(SectionKind::PartHubNeighbours).unwrap();
+    assert_eq!((section.kind as u32, section.items, section.epoch), (27, 900, 2));
+    let page = found.physical(section.first_page) as usize;
+    let damaged = fixture("v2-corrupt-part.cenote", || {
+        let mut bytes = made();
+        bytes[page * 4096 + 48] ^= 1;
+        bytes
+    });
+    let report = check_device(damaged.shared(), &mut |_, _| true).unwrap();
+    let message = &report.faults[0].message;
+    let is_named = message.contains("(hub neighbours of a part, ") && message.contains("checksum");
+    assert!(is_named, "{message}");
 }
 
 /// The star with a snapshot before each of two batches.

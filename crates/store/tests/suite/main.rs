@@ -16,6 +16,7 @@ mod live;
 mod log;
 mod lookups;
 mod overhead;
+mod part;
 mod repeats;
 mod roundtrip;
 mod run_reads;
