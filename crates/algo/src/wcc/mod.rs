@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cenote_engine::{
     ActiveSet, Bitmap, Change, DiffReport, Direction, Engine, EngineConfig, EngineError, Frontier,
     FrontierPart, Graph, HubNeighbours, HugeVec, Kernel, List, Needs, Op, StoreError, Strategy,
-    VertexId, Weight, for_each_change, for_each_list,
+    VertexId, Weight, for_each_change, for_each_list, prefetch,
 };
 
 use crate::estimate::{Estimate, Reads, kept};
@@ -218,6 +218,9 @@ impl From<StoreError> for Stop {
 // ------------------------------------------------------------------------------------------------
 // One pass, union-find
 
+/// How many vertices ahead the parents of hub neighbours are prefetched.
+const PREFETCH_VERTICES: usize = 16;
+
 /// Joins each vertex with its hub neighbours.
 pub(crate) struct JoinHubNeighbours<'a> {
     pub forest: &'a Forest,
@@ -231,7 +234,10 @@ impl Kernel for JoinHubNeighbours<'_> {
     fn local(&self) {}
 
     fn hub_neighbours(&self, (): &mut (), first: VertexId, hub_neighbours: &[HubNeighbours]) {
-        for (v, hubs) in (first..).zip(hub_neighbours) {
+        for (at, (v, hubs)) in (first..).zip(hub_neighbours).enumerate() {
+            if let Some(later) = hub_neighbours.get(at + PREFETCH_VERTICES) {
+                later.0.iter().for_each(|&hub| prefetch(self.forest.cells(), hub as usize));
+            }
             let mut root = self.forest.root(v);
             for &neighbour in hubs.neighbours() {
                 if self.forest.parent(neighbour) != root {
