@@ -11,6 +11,8 @@ use tempfile::TempDir;
 use crate::graphs::Random;
 
 const VERTICES: u64 = 60_000;
+
+/// So many that several runs are few beside them: else the log is merged.
 const EDGES: usize = 2_000_000;
 
 /// Changes that fill the log of so little memory.
@@ -71,7 +73,7 @@ fn check_small_batches(batches: usize) {
 
 #[test]
 fn small_batches_go_on_while_runs_are_merged_and_nothing_is_lost() {
-    check_small_batches(25);
+    check_small_batches(17);
 }
 
 #[test]

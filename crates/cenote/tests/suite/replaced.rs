@@ -9,6 +9,17 @@ use crate::update::exported;
 
 #[test]
 fn no_import_is_lost_while_its_graph_is_compacted() {
+    check_imports(24);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_no_import_is_lost_while_its_graph_is_compacted() {
+    check_imports(59);
+}
+
+/// Imports a graph so many times while it is compacted.
+fn check_imports(imports: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("g.cenote");
     let import = |number: u64| {
@@ -29,7 +40,7 @@ fn no_import_is_lost_while_its_graph_is_compacted() {
             }
             done
         });
-        for number in 2..60 {
+        for number in 2..=imports {
             import(number);
             assert_eq!(exported(&Graph::open(&path).unwrap()), [format!("0\t{number}")]);
             std::thread::sleep(std::time::Duration::from_millis(number % 7 * 5));
@@ -42,6 +53,17 @@ fn no_import_is_lost_while_its_graph_is_compacted() {
 
 #[test]
 fn no_change_is_lost_while_the_file_is_replaced_again_and_again() {
+    check_changes(8);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_no_change_is_lost_while_the_file_is_replaced_again_and_again() {
+    check_changes(20);
+}
+
+/// Compacts a graph so many times while three writers change it.
+fn check_changes(compactions: u32) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("g.cenote");
     Import::new().slice(&[(0u64, 1u64)]).memory("64MiB").run(&path).unwrap();
@@ -72,7 +94,7 @@ fn no_change_is_lost_while_the_file_is_replaced_again_and_again() {
             })
             .collect();
         let started = std::time::Instant::now();
-        while compacted < 20 && started.elapsed().as_secs() < 60 {
+        while compacted < compactions && started.elapsed().as_secs() < 60 {
             match Compact::new(&path).memory("64MiB").threads(1).run() {
                 Ok(_) => compacted += 1,
                 Err(Error::Locked { .. }) => {}

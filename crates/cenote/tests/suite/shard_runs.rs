@@ -37,6 +37,8 @@ enum Kind {
     InEdges,
 }
 
+const KINDS: [Kind; 3] = [Kind::Undirected, Kind::Directed, Kind::InEdges];
+
 /// A graph in shards, and its lists: of each vertex the targets with weights, and the sources.
 struct Set {
     _folder: tempfile::TempDir,
@@ -294,12 +296,21 @@ fn sum(reports: &[BTreeMap<&'static str, u64>], name: &str) -> u64 {
     reports.iter().fold(0, |sum, report| sum.wrapping_add(report[name]))
 }
 
-/// The numbers of shards and threads in which each kind of graph is tried.
-fn sets() -> impl Iterator<Item = (Set, usize)> {
-    let kinds = [Kind::Undirected, Kind::Directed, Kind::InEdges];
-    let counts = [(1, 1), (2, 2), (3, 1), (7, 3)];
-    kinds.into_iter().flat_map(move |kind| {
-        counts.into_iter().map(move |(shards, threads)| (Set::new(kind, shards), threads))
+/// The numbers of shards and threads in which a kind of graph is tried: two of them, or all.
+fn counts(kind: Kind, is_long: bool) -> impl Iterator<Item = (u64, usize)> {
+    let few = match kind {
+        Kind::Undirected => [1, 7],
+        Kind::Directed => [2, 7],
+        Kind::InEdges => [1, 3],
+    };
+    let all = [(1, 1), (2, 2), (3, 1), (7, 3)];
+    all.into_iter().filter(move |(shards, _)| is_long || few.contains(shards))
+}
+
+/// Graphs of all kinds in shards, and in how many threads each is tried.
+fn sets(is_long: bool) -> impl Iterator<Item = (Set, usize)> {
+    KINDS.into_iter().flat_map(move |kind| {
+        counts(kind, is_long).map(move |(shards, threads)| (Set::new(kind, shards), threads))
     })
 }
 
@@ -312,7 +323,17 @@ fn sets_with_hub_neighbours() -> impl Iterator<Item = (Set, usize)> {
 
 #[test]
 fn components_of_shards_are_those_of_repeated_minima() {
-    for (set, threads) in sets().chain(sets_with_hub_neighbours()) {
+    check_components(false);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_components_of_shards_are_those_of_repeated_minima() {
+    check_components(true);
+}
+
+fn check_components(is_long: bool) {
+    for (set, threads) in sets(is_long).chain(sets_with_hub_neighbours()) {
         // Any hub will do, also one that is in no shard's largest component.
         for hub in [set.hub(), 399] {
             let found = set.run(&ShardAlgorithm::Wcc { hub }, threads, vec![], |_, reports| {
@@ -325,7 +346,17 @@ fn components_of_shards_are_those_of_repeated_minima() {
 
 #[test]
 fn levels_and_parents_of_shards_are_those_of_plain_searches_in_both_ways() {
-    for (set, threads) in sets().chain(sets_with_hub_neighbours()) {
+    check_levels(false);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_levels_and_parents_of_shards_are_those_of_plain_searches_in_both_ways() {
+    check_levels(true);
+}
+
+fn check_levels(is_long: bool) {
+    for (set, threads) in sets(is_long).chain(sets_with_hub_neighbours()) {
         let levels = set.distances(5, false);
         for (parents, every) in [(false, 0), (true, 0), (false, 1), (true, 1), (true, 2)] {
             let algorithm = ShardAlgorithm::Bfs { sources: vec![5], parents };
@@ -362,7 +393,17 @@ fn levels_and_parents_of_shards_are_those_of_plain_searches_in_both_ways() {
 
 #[test]
 fn distances_of_shards_are_those_of_bellman_and_ford() {
-    for (set, threads) in sets() {
+    check_distances(false);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_distances_of_shards_are_those_of_bellman_and_ford() {
+    check_distances(true);
+}
+
+fn check_distances(is_long: bool) {
+    for (set, threads) in sets(is_long) {
         let expected = Values::U64(set.distances(5, true));
         for first in [0, 4, ALL] {
             let algorithm = ShardAlgorithm::Sssp { sources: vec![5] };
@@ -381,7 +422,17 @@ fn distances_of_shards_are_those_of_bellman_and_ford() {
 
 #[test]
 fn labels_cores_and_degrees_of_shards_are_those_of_the_definitions() {
-    for (set, threads) in sets() {
+    check_labels(false);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_labels_cores_and_degrees_of_shards_are_those_of_the_definitions() {
+    check_labels(true);
+}
+
+fn check_labels(is_long: bool) {
+    for (set, threads) in sets(is_long) {
         let degrees = set.run(&ShardAlgorithm::Degrees, threads, vec![], |step, _| {
             (set.kind == Kind::Directed && step == 0).then(Vec::new)
         });
@@ -405,9 +456,19 @@ fn labels_cores_and_degrees_of_shards_are_those_of_the_definitions() {
 
 #[test]
 fn ranks_of_shards_are_the_same_bits_for_any_number_of_shards() {
-    for kind in [Kind::Undirected, Kind::Directed, Kind::InEdges] {
+    check_ranks(false);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_ranks_of_shards_are_the_same_bits_for_any_number_of_shards() {
+    check_ranks(true);
+}
+
+fn check_ranks(is_long: bool) {
+    for kind in KINDS {
         let mut first: Option<Vec<f64>> = None;
-        for (shards, threads) in [(1, 1), (2, 2), (3, 1), (7, 3)] {
+        for (shards, threads) in counts(kind, is_long) {
             let set = Set::new(kind, shards);
             let algorithm = ShardAlgorithm::PageRank { damping: 0.85 };
             let found = set.run(&algorithm, threads, vec![0, 0], |superstep, reports| {

@@ -100,7 +100,7 @@ fn check_lists(counts: [&[u64]; 3]) {
 
 #[test]
 fn shards_have_the_lists_of_the_graph_in_any_kind_and_order() {
-    check_lists([&[1, 2, 3, 7], &[3], &[2]]);
+    check_lists([&[1, 7], &[3], &[2]]);
 }
 
 #[test]
@@ -164,15 +164,27 @@ fn a_check_finds_damage_and_files_that_belong_elsewhere() {
 
 #[test]
 fn the_memory_that_the_first_error_names_suffices() {
+    check_memory(10_000, &["1KiB", "3MiB", "10MiB"]);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_the_memory_that_the_first_error_names_suffices() {
+    check_memory(30_000, &["1KiB", "1MiB", "3MiB", "6MiB", "10MiB", "16MiB"]);
+}
+
+/// Cuts rings of so many vertices with little memory, and then with as much as the error names.
+fn check_memory(vertices: u64, little: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("g.cenote");
     for directed in [false, true] {
-        let ring = (0..30_000u64).flat_map(|v| [(3 * v, 3 * v + 3), (3 * v, 651 * v % 90_000)]);
+        let ends = 3 * vertices;
+        let ring = (0..vertices).flat_map(|v| [(3 * v, 3 * v + 3), (3 * v, 651 * v % ends)]);
         let import = Import::new().edges(ring).memory("64MiB").overwrite();
         let import = if directed { import.directed().in_edges() } else { import };
         import.run(&path).unwrap();
         let graph = Graph::open(&path).unwrap();
-        for memory in ["1KiB", "1MiB", "3MiB", "6MiB", "10MiB", "16MiB"] {
+        for &memory in little {
             let (first, again) = (folder.path().join("first"), folder.path().join("again"));
             let sharding = || Sharding::new(&graph, 3).threads(2);
             match sharding().memory(memory).write(&first) {

@@ -41,19 +41,19 @@ fn uses(graph: &Graph) -> Vec<TierUse> {
 
 #[test]
 fn a_changed_graph_over_tiers_answers_as_the_graph_of_its_edges() {
-    change_over_tiers(2);
+    change_over_tiers(false);
 }
 
 #[test]
 #[ignore = "long: make soak"]
 fn longer_a_changed_graph_over_tiers_answers_as_the_graph_of_its_edges() {
-    change_over_tiers(1);
+    change_over_tiers(true);
 }
 
-/// Graphs of one kind in so many.
-fn change_over_tiers(one_in: usize) {
+/// Graphs of all kinds, or of every second kind; of these every second is also read while it moves.
+fn change_over_tiers(is_long: bool) {
     let mut moved = 0;
-    for (seed, kind) in (1..).zip(kinds()).step_by(one_in) {
+    for (seed, kind) in (1..).zip(kinds()).step_by(if is_long { 1 } else { 2 }) {
         let mut random = Random(seed);
         let mut oracle = Oracle::new(kind, &mut random);
         let folder = tempfile::tempdir().unwrap();
@@ -85,10 +85,11 @@ fn change_over_tiers(one_in: usize) {
                 assert_same(&read_only(&path), &oracle, &case);
             }
         }
-        let still = answers(&read_only(&path), &kind.id(1));
-        let moving = Graph::open(&path).unwrap();
-        assert!(answers(&moving, &kind.id(1)) == still, "{kind:?}: another answer while it moves");
-        drop(moving);
+        if is_long || seed % 4 == 1 {
+            let still = answers(&read_only(&path), &kind.id(1));
+            let moving = Graph::open(&path).unwrap();
+            assert!(answers(&moving, &kind.id(1)) == still, "{kind:?}: another while it moves");
+        }
         assert!(uses(&read_only(&path)).iter().all(|tier| tier.blocks > 0), "both have blocks");
     }
     assert!(moved > 0, "no block moved beside an update");
