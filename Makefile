@@ -19,8 +19,9 @@ export PYTHONPYCACHEPREFIX := $(abspath $(TARGET))/pycache
 export RUST_TEST_THREADS ?= $(shell echo $$(($$(nproc) + 2)))
 export CENOTE := $(abspath $(TARGET)/release/cenote)
 # All tests of Rust but those of documentation, which `cargo test --doc` builds by itself. Examples
-# are built where a test runs them.
-RUST_TESTS := --workspace --locked --lib --bins --tests
+# are built where a test runs them. With `--lib` the Python package, which has no tests in Rust, would
+# be compiled once more.
+RUST_TESTS := --workspace --locked --tests
 # What `cargo test` builds: assertions and overflow checks are on, so the Python tests use it too.
 CHECKED := $(abspath $(TARGET)/debug/cenote)
 # The native part of the Python package, of the same build, where Python finds it beside its files.
