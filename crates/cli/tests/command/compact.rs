@@ -149,7 +149,7 @@ fn a_full_disk_leaves_the_graph_as_it_was() {
 
 #[test]
 fn a_killed_compaction_leaves_a_whole_graph_and_the_next_one_no_file() {
-    kill_compactions(changed(14), 6);
+    kill_compactions(changed(14), 3);
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn try_numbers(bench: &Bench, line: &str, one_in: usize) -> (usize, Vec<String>)
 
 #[test]
 fn numbers_on_the_command_line_are_taken_or_refused_in_one_line() {
-    try_lines(6, 80);
+    try_lines(12, 40);
 }
 
 #[test]

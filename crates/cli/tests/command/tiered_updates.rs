@@ -269,7 +269,7 @@ fn full_tiers_are_one_line_and_the_graph_is_read_on() {
 
 #[test]
 fn a_killed_update_over_tiers_leaves_whole_commits() {
-    kill_updates(20);
+    kill_updates(12);
 }
 
 #[test]

@@ -9,20 +9,26 @@ use serde_json::Value;
 
 use crate::{Bench, names, parse, text};
 
-/// Half of a graph of 8 MiB fits the fast tier, and some blocks more.
-const TIERS: &str = "--tier fast=fast:4200KiB --tier slow=slow";
+/// Half of a graph of 4 MiB fits the fast tier, and some blocks more.
+const TIERS: &str = "--tier fast=fast:2100KiB --tier slow=slow";
 
-/// A folder with a graph in one file, and the same over two tiers.
+/// A folder with a graph over two tiers.
 fn tiered(flags: &str) -> Bench {
     let bench = bench();
-    bench.succeed("import kron.u32 --out plain.cenote");
     bench.succeed(&format!("import kron.u32 --out graph.cenote {TIERS} {flags}"));
+    bench
+}
+
+/// A folder with a graph in one file, and the same over two tiers.
+fn plain_and_tiered() -> Bench {
+    let bench = tiered("--tier-policy tlru");
+    bench.succeed("import kron.u32 --out plain.cenote");
     bench
 }
 
 fn bench() -> Bench {
     let bench = Bench::new();
-    bench.succeed("generate kron --scale 16 --out kron.u32");
+    bench.succeed("generate kron --scale 15 --out kron.u32");
     for folder in ["fast", "slow"] {
         fs::create_dir(bench.path(folder)).unwrap();
     }
@@ -46,14 +52,14 @@ fn member(bench: &Bench, tier: &str) -> PathBuf {
 
 #[test]
 fn algorithms_answer_as_on_one_file_while_pages_move() {
-    let bench = tiered("--tier-policy tlru");
+    let bench = plain_and_tiered();
     bench.succeed("check graph.cenote");
     let printed = bench.succeed("info graph.cenote");
     assert!(printed.contains("tiers           fast ") && printed.contains("; slow "), "{printed}");
     let before = status(&bench);
     assert_eq!((&before["policy"], &before["moved"]), (&"tlru".into(), &0.into()));
     for run in [
-        "bfs --source 1 --strategy vertex --memory 12MiB",
+        "bfs --source 0 --strategy vertex --memory 12MiB",
         "wcc --strategy block --memory 12MiB",
         "pagerank --memory 12MiB",
         "walk --per-vertex 1 --steps 5 --strategy vertex --memory 12MiB",
@@ -72,7 +78,7 @@ fn algorithms_answer_as_on_one_file_while_pages_move() {
     assert_eq!(after["has_state"], true);
     assert_eq!(blocks(&after, 0) + blocks(&after, 1), after["blocks"].as_u64().unwrap());
     bench.succeed("check graph.cenote");
-    let printed = bench.succeed("run bfs graph.cenote --source 1 --json --no-migration");
+    let printed = bench.succeed("run bfs graph.cenote --source 0 --json --no-migration");
     assert!(!printed.contains("\"migration\""), "{printed}");
     assert_eq!(
         status(&bench)["accesses"],
@@ -108,7 +114,7 @@ fn a_graph_can_be_put_into_order_again() {
 
 #[test]
 fn many_lists_are_printed_in_the_given_order() {
-    let bench = tiered("--tier-policy tlru");
+    let bench = plain_and_tiered();
     let known = bench.succeed("export plain.cenote");
     let known: HashSet<&str> = known.lines().flat_map(|line| line.split('\t')).collect();
     let asked: Vec<String> = (0..1000u64).map(|i| (i * i % 1000).to_string()).collect();
@@ -129,7 +135,7 @@ fn many_lists_are_printed_in_the_given_order() {
     let printed =
         bench.succeed(&format!("neighbors plain.cenote {} {} --json", asked[0], asked[1]));
     assert_eq!(printed.lines().count(), 2);
-    fs::write(bench.path("asked.txt"), "\n1\nnobody\n").unwrap();
+    fs::write(bench.path("asked.txt"), "\n0\nnobody\n").unwrap();
     let output = bench.run("neighbors plain.cenote --from asked.txt");
     let message = text(&output.stderr);
     assert!(message.contains("asked.txt: line 3") && message.contains("nobody"), "{message}");
@@ -227,7 +233,7 @@ fn an_import_that_fails_leaves_nothing_and_one_that_replaces_cleans_up() {
     let bench = bench();
     let before = bench.names();
     for (flags, words) in [
-        ("--tier fast=fast:4MiB --tier slow=slow:1MiB", "more capacity"),
+        ("--tier fast=fast:2MiB --tier slow=slow:1MiB", "more capacity"),
         // While the sorting threads wait for the writer, or not.
         ("--tier fast=fast:1MiB --tier slow=slow:1MiB", "more capacity"),
         ("--tier fast=fast:1MiB --tier slow=slow:1MiB --threads 1", "more capacity"),
