@@ -85,6 +85,16 @@ def every_other(*options) -> list[tuple]:
     ]
 
 
+def in_turn(firsts, seconds) -> list:
+    """All pairs of two options, as parameters of a test: of each first value the one with the
+    second value whose turn it is; the others only in `make soak`."""
+    return [
+        pytest.param(first, second, marks=[] if at % len(seconds) == place else pytest.mark.long)
+        for at, first in enumerate(firsts)
+        for place, second in enumerate(seconds)
+    ]
+
+
 @pytest.fixture
 def kron(cenote, tmp_path_factory):
     """Links `graph.cenote` to the undirected Kronecker graph of a scale, which is made once for all

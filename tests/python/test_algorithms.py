@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 import scipy.sparse.csgraph as csgraph
 
-from conftest import ROOT, data_file, every_other
+from conftest import ROOT, data_file, every_other, in_turn
 
 #: name, command line of `cenote generate`
 GENERATED = {
@@ -198,24 +198,20 @@ def test_real_graphs_verify(cenote, name, flags):
         assert cenote.json("run", algorithm, "graph.cenote", "--verify")["verified"]
 
 
-def test_a_run_keeps_to_its_budget(cenote, kron):
+@pytest.mark.parametrize(
+    "algorithm, strategy", in_turn(["bfs", "wcc", "pagerank"], ["auto", "block", "vertex"])
+)
+def test_a_run_keeps_to_its_budget(cenote, kron, algorithm, strategy):
     kron(18)
     info = cenote.json("info", "graph.cenote")
     budget = max(info["page_bytes"] // 10, 24 * info["vertices"] + (32 << 20))
-    for algorithm, strategy in itertools.product(
-        ["bfs", "wcc", "pagerank"], ["auto", "block", "vertex"]
-    ):
-        run = cenote.json(
-            "run", algorithm, "graph.cenote", "--memory", budget, "--strategy", strategy
-        )
-        assert run["memory_budget_bytes"] == budget
-        assert run["peak_rss_bytes"] <= budget + (32 << 20), (algorithm, strategy)
-        plan = run["memory_plan"]
-        assert sum(plan.values()) <= budget
-        estimate = cenote.json(
-            "estimate", algorithm, "graph.cenote", "--memory", budget, "--strategy", strategy
-        )
-        assert estimate["memory"] == plan
+    flags = ["graph.cenote", "--memory", budget, "--strategy", strategy]
+    run = cenote.json("run", algorithm, *flags)
+    assert run["memory_budget_bytes"] == budget
+    assert run["peak_rss_bytes"] <= budget + (32 << 20)
+    plan = run["memory_plan"]
+    assert sum(plan.values()) <= budget
+    assert cenote.json("estimate", algorithm, *flags)["memory"] == plan
 
 
 def test_a_budget_too_small_says_what_would_do(cenote, kron):

@@ -84,7 +84,7 @@ def share_of_igraph(cenote, method):
     return cenote.json("run", method, "graph.cenote")["result"]["modularity"] / theirs
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [pytest.param("louvain", marks=pytest.mark.long), "leiden"])
 def test_modularity_of_packages_is_that_of_igraph(cenote, method):
     packages = ROOT / "data/debian-depends.tsv.zst"
     cenote("import", packages, "--undirected", "--out", "graph.cenote")

@@ -6,6 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from conftest import in_turn
+
 #: name, command line of `cenote generate`
 GENERATED = {
     "kron": ["kron", "--scale", 10],
@@ -139,24 +141,29 @@ def test_reach_answers_by_its_exit_status(searched):
         assert (found["target"], found["reachable"]) == (target, target in reachable)
 
 
-def test_searches_keep_to_their_budgets(cenote, kron):
+SEARCHES = ["dfs", "dfs --order lexicographic", "reach --target 1"]
+
+
+@pytest.mark.parametrize("search, strategy", in_turn(SEARCHES, ["auto", "block", "vertex"]))
+def test_searches_keep_to_their_budgets(cenote, kron, search, strategy):
     kron(16)
     info = cenote.json("info", "graph.cenote")
     budget = max(info["page_bytes"] // 10, 24 * info["vertices"] + (2 << 20))
-    lexicographic = ["dfs", "--order", "lexicographic"]
-    for algorithm, strategy in itertools.product(
-        [["dfs"], lexicographic, ["reach", "--target", 1]], ["auto", "block", "vertex"]
-    ):
-        flags = [*algorithm[1:], "--memory", budget, "--strategy", strategy]
-        run = cenote.json("run", algorithm[0], "graph.cenote", *flags)
-        assert run["peak_rss_bytes"] <= budget + (32 << 20), (algorithm, strategy)
-        assert sum(run["memory_plan"].values()) <= budget
-        estimate = cenote.json("estimate", algorithm[0], "graph.cenote", *flags)
-        assert estimate["memory"] == run["memory_plan"], (algorithm, strategy)
-    for algorithm in (["dfs"], lexicographic, ["reach", "--target", 1]):
-        flags = [*algorithm[1:], "--memory", "9KiB"]
-        error = cenote.error("run", algorithm[0], "graph.cenote", *flags)
-        assert "too small" in error
+    algorithm, *flags = search.split()
+    flags = ["graph.cenote", *flags, "--memory", budget, "--strategy", strategy]
+    run = cenote.json("run", algorithm, *flags)
+    assert run["peak_rss_bytes"] <= budget + (32 << 20)
+    assert sum(run["memory_plan"].values()) <= budget
+    estimate = cenote.json("estimate", algorithm, *flags)
+    assert estimate["memory"] == run["memory_plan"]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_budget_too_small_for_a_search_is_an_error(cenote, kron, search):
+    kron(16)
+    algorithm, *flags = search.split()
+    error = cenote.error("run", algorithm, "graph.cenote", *flags, "--memory", "9KiB")
+    assert "too small" in error
 
 
 def test_senseless_questions_are_one_line_errors(cenote):

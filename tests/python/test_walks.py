@@ -215,7 +215,7 @@ def test_walks_by_weight_equal_those_taken_one_by_one(cenote, weighted, bias):
 
 
 def test_an_estimate_tells_what_walks_by_weight_take(cenote):
-    cenote("generate", "kron", "--scale", 16, "--out", "made.u32")
+    cenote("generate", "kron", "--scale", 15, "--out", "made.u32")
     pairs = np.fromfile(cenote.folder / "made.u32", "<u4").reshape(-1, 2)
     weights = np.random.default_rng(3).random(len(pairs), dtype=np.float32)
     columns = {"source": pairs[:, 0], "target": pairs[:, 1], "weight": weights}
