@@ -1,6 +1,7 @@
 //! Tests of plans and extents.
 
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
 use super::*;
 use crate::model::preset::Preset;
@@ -69,17 +70,19 @@ fn wanted_pages() -> impl Strategy<Value = (Vec<u64>, u64)> {
     )
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+/// So many cases of a property.
+fn check_cases<S: Strategy>(
+    cases: u32,
+    strategy: &S,
+    property: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) {
+    let config = ProptestConfig { source_file: Some(file!()), ..ProptestConfig::with_cases(cases) };
+    TestRunner::new(config).run(strategy, property).unwrap_or_else(|error| panic!("{error}"));
+}
 
-    #[test]
-    fn every_wanted_page_is_read_once_and_within_bounds(
-        profile in profiles(),
-        (wanted, _) in wanted_pages(),
-        page_log in 12..17_u32,
-        buffer_log in 14..27_u32,
-        workers in 1..5_usize,
-    ) {
+fn check_wanted_pages(cases: u32) {
+    let strategy = (profiles(), wanted_pages(), 12..17_u32, 14..27_u32, 1..5_usize);
+    check_cases(cases, &strategy, |(profile, (wanted, _), page_log, buffer_log, workers)| {
         let page_bytes = 1_usize << page_log;
         let planner = Planner::new(&profile, page_bytes, 1 << buffer_log, workers);
         let extents: Vec<Extent> = planner.extents(wanted.iter().copied()).collect();
@@ -97,14 +100,24 @@ proptest! {
         for page in wanted {
             prop_assert!(covered.binary_search(&page).is_ok(), "page {page} is missing");
         }
-    }
+        Ok(())
+    });
+}
 
-    #[test]
-    fn extents_never_cost_more_than_single_pages_or_everything(
-        profile in profiles(),
-        (mut wanted, total) in wanted_pages(),
-        page_log in 12..17_u32,
-    ) {
+#[test]
+fn every_wanted_page_is_read_once_and_within_bounds() {
+    check_wanted_pages(100);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_every_wanted_page_is_read_once_and_within_bounds() {
+    check_wanted_pages(400);
+}
+
+fn check_costs(cases: u32) {
+    let strategy = (profiles(), wanted_pages(), 12..17_u32);
+    check_cases(cases, &strategy, |(profile, (mut wanted, total), page_log)| {
         let planner = Planner::new(&profile, 1 << page_log, 16 << 20, 2);
         let seconds: f64 =
             planner.extents(wanted.iter().copied()).map(|e| planner.extent_seconds(e.pages)).sum();
@@ -114,7 +127,23 @@ proptest! {
         let longest = planner.extent_pages_max();
         let everything = total.div_ceil(longest) as f64 * planner.extent_seconds(longest);
         prop_assert!(seconds <= everything * (1.0 + 1e-6), "{seconds} > {everything} in full");
-    }
+        Ok(())
+    });
+}
+
+#[test]
+fn extents_never_cost_more_than_single_pages_or_everything() {
+    check_costs(100);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_extents_never_cost_more_than_single_pages_or_everything() {
+    check_costs(400);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn buffers_stay_within_their_memory(

@@ -299,7 +299,7 @@ fn cut_and_damage(weights: Option<WeightType>, step: usize) {
 
 #[test]
 fn no_log_with_right_checksums_makes_a_reader_panic() {
-    [None, U32].into_iter().for_each(|weights| read_hostile_logs(weights, 300));
+    [None, U32].into_iter().for_each(|weights| read_hostile_logs(weights, 150));
 }
 
 #[test]

@@ -311,7 +311,7 @@ fn longer_large_batches_become_runs_until_they_are_settled() {
 
 #[test]
 fn no_run_with_right_checksums_makes_a_reader_panic() {
-    read_hostile_runs(500);
+    read_hostile_runs(250);
 }
 
 #[test]

@@ -106,8 +106,8 @@ fn assert_all(readers: &[(Graph, Model)]) {
 
 #[test]
 fn snapshots_hold_the_graph_as_it_was_whatever_changes() {
-    (0..2).for_each(|seed| play(seed, None, 4));
-    (20..21).for_each(|seed| play(seed, Some(WeightType::F32), 4));
+    play(0, None, 4);
+    play(20, Some(WeightType::F32), 4);
 }
 
 #[test]
