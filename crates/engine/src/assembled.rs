@@ -93,7 +93,8 @@ impl<K> Assembled<'_, K> {
         let mut pieces = incomplete.remove(&piece.vertex)?.pieces;
         drop(incomplete);
         pieces.sort_unstable_by_key(|(skip, _)| *skip);
-        Some(pieces.into_iter().flat_map(|(_, targets)| targets).collect())
+        let slices: Vec<&[VertexId]> = pieces.iter().map(|(_, targets)| &**targets).collect();
+        Some(slices.concat())
     }
 }
 

@@ -75,7 +75,11 @@ impl ShardRun {
             ShardAlgorithm::Cdlp => ("cdlp", cdlp::bytes_for(part, config)),
             ShardAlgorithm::Kcore => ("kcore", kcore::bytes_for(part, config)),
         };
-        Ok(Needs { what, state_bytes: bytes, scratch_bytes: 0 })
+        let scratch_bytes = match algorithm {
+            ShardAlgorithm::Kcore => kcore::optional_bytes(part),
+            _ => 0,
+        };
+        Ok(Needs { what, state_bytes: bytes, scratch_bytes })
     }
 
     /// Starts a run within the memory of `config`.
@@ -86,6 +90,10 @@ impl ShardRun {
         let weighted = matches!(algorithm, ShardAlgorithm::Sssp { .. }) && part.graph.is_weighted();
         let config = config.weighted(weighted).strategy(Strategy::Auto);
         let needs = Self::needs(&part, &config, algorithm)?;
+        let config = match algorithm {
+            ShardAlgorithm::Kcore => kcore::with_room(&part, config, &needs)?,
+            _ => config,
+        };
         let engine = Engine::new(Arc::clone(&part.graph), config, &needs)?;
         let program = program(&engine, &part, algorithm)?;
         Ok(Self { engine, part, needs, program: Some(program) })

@@ -45,6 +45,8 @@ struct Set {
     graphs: Vec<Graph>,
     starts: Vec<u64>,
     kind: Kind,
+    /// The budget of a shard.
+    memory: u64,
     out: Vec<Vec<(usize, u64)>>,
     inward: Vec<Vec<usize>>,
 }
@@ -97,7 +99,7 @@ impl Set {
             lists[a as usize].push((b as usize, w));
             inward[b as usize].push(a as usize);
         }
-        Self { _folder: folder, graphs, starts, kind, out: lists, inward }
+        Self { _folder: folder, graphs, starts, kind, memory: MEMORY, out: lists, inward }
     }
 
     fn shards(&self) -> Vec<OpenShard<'_>> {
@@ -129,8 +131,9 @@ impl Set {
         mut decide: impl FnMut(u64, &[BTreeMap<&'static str, u64>]) -> Option<Vec<u64>>,
     ) -> Vec<Values> {
         let shards = self.shards();
-        let start =
-            |shard: &OpenShard<'_>| shard.run(algorithm, MEMORY, Some(threads), || false).unwrap();
+        let start = |shard: &OpenShard<'_>| {
+            shard.run(algorithm, self.memory, Some(threads), || false).unwrap()
+        };
         let mut runs: Vec<ShardRun> = shards.iter().map(start).collect();
         let boundary: usize =
             shards.iter().map(|shard| shard.part().places() - shard.part().own_count()).sum();
@@ -245,6 +248,13 @@ impl Set {
             labels = lists.iter().enumerate().map(most).collect();
         }
         labels
+    }
+
+    fn found_cores(&self, threads: usize) -> Vec<Values> {
+        self.run(&ShardAlgorithm::Kcore, threads, vec![], |superstep, reports| {
+            let goes_on = any(reports, "sent") || any(reports, "waiting");
+            (superstep == 0 || goes_on).then(Vec::new)
+        })
     }
 
     fn cores(&self) -> Vec<u32> {
@@ -446,11 +456,46 @@ fn check_labels(is_long: bool) {
             (superstep < 6).then(|| vec![u64::from(superstep == 5)])
         });
         assert_eq!(labels, [Values::U64(set.labels(6))], "{:?}", set.kind);
-        let cores = set.run(&ShardAlgorithm::Kcore, threads, vec![], |superstep, reports| {
-            let goes_on = any(reports, "sent") || any(reports, "waiting");
-            (superstep == 0 || goes_on).then(Vec::new)
-        });
-        assert_eq!(cores, [Values::U32(set.cores())], "{:?}", set.kind);
+        assert_eq!(set.found_cores(threads), [Values::U32(set.cores())], "{:?}", set.kind);
+    }
+}
+
+/// Vertices of a square, with edges to those around: bounds fall from its border inward, further
+/// each time. Those of the path fall one by one, and the hub's by most of it.
+fn square() -> Vec<(u64, u64, u32)> {
+    let side = 17;
+    let around = [(0, 1), (1, 0), (1, 1), (1, -1)];
+    let of = |x: i64, y: i64| (x * side + y) as u64;
+    let inside = |x: i64, y: i64| (0..side).contains(&x) && (0..side).contains(&y);
+    let cells = (0..side * side).map(|v| (v / side, v % side));
+    let ends = cells.flat_map(|(x, y)| around.map(|(dx, dy)| (x, y, x + dx, y + dy)));
+    let square = ends.filter(|&(_, _, x, y)| inside(x, y));
+    let square = square.map(|(a, b, x, y)| (of(a, b), of(x, y), 1));
+    let path = (300..390).map(|v| (v, v + 1, 1));
+    let hub = (0..100).map(|i| (395, i * 13 % 289, 1));
+    square.chain(path).chain(hub).collect()
+}
+
+#[test]
+fn bounds_that_fall_far_or_have_no_room_in_memory_become_the_core_numbers() {
+    for (shards, threads) in [(1, 1), (2, 2), (5, 1)] {
+        for kind in [Kind::Undirected, Kind::InEdges] {
+            for edges in [square(), edges()] {
+                let mut set = Set::of(&edges, kind, shards);
+                let expected = [Values::U32(set.cores())];
+                assert_eq!(set.found_cores(threads), expected, "{kind:?} in {shards} shards");
+                // The least memory has no room for lists.
+                let least = |shard: &OpenShard<'_>| {
+                    let run = shard.run(&ShardAlgorithm::Kcore, 1 << 12, Some(threads), || false);
+                    match run.unwrap_err() {
+                        Error::MemoryBudget { needed, .. } => needed,
+                        error => panic!("{error}"),
+                    }
+                };
+                set.memory = set.shards().iter().map(least).max().unwrap();
+                assert_eq!(set.found_cores(threads), expected, "{kind:?} in {shards} shards");
+            }
+        }
     }
 }
 

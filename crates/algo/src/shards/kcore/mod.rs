@@ -7,32 +7,47 @@
 //! in each later one the bounds that fell. While many bounds fall, a superstep is one round: what
 //! other shards send saves more work than a superstep costs. Few bounds fall on within the shard.
 //!
-//! **Trick.** Each own vertex counts the neighbours that support its bound, whose bounds are not
-//! below it. Its list is read again only when these are fewer than the bound. A round has two
-//! phases, so that threads do not matter: new bounds follow from the old ones alone ([`Lower`]),
-//! then each vertex whose bound fell takes its support from its neighbours ([`Withdraw`]).
+//! **Tricks.** In the first rounds nearly all bounds fall, so all lists are read, and nothing is
+//! kept for the next round. Then each own vertex counts the neighbours that support its bound,
+//! whose bounds are not below it. Its list is read again only when these are fewer than the bound.
+//! A round has two phases, so that threads do not matter: new bounds follow from the old ones
+//! alone, then each vertex whose bound fell takes its support from its neighbours.
+//!
+//! Bounds are soon close to the core numbers, so most neighbours are far above or far below for
+//! good: the others are kept in memory ([`pruned`]). Without room for them lists are read from
+//! pages ([`pages`]). New bounds are the same in both ways.
 
-use std::ops::Range;
+mod pages;
+mod pruned;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, HugeVec, Kernel, List, VertexId,
+    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, HugeVec, VertexId, prefetch,
 };
 
 use super::Part;
-use super::cdlp::{lists_bytes, visit};
+use super::cdlp::lists_bytes;
 use super::exchange::{filled, from_owners, sent, to_mirrors};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
-use crate::neighbourhood::{Neighbourhood, directions, entries_bound};
+use crate::neighbourhood::{directions, entries_bound};
 use crate::parallel::{self, copy, fill};
 use crate::report::Result;
+use pruned::Pruned;
+pub(super) use pruned::{optional_bytes, with_room};
 
 /// A bound that is none: of a vertex whose bound did not fall, in a message of all.
 const NONE: u32 = u32::MAX;
 
 /// A round follows in the same superstep if at most `1 / FEW_SHARE` of own vertices are active.
 const FEW_SHARE: u64 = 32;
+
+/// Supersteps, from 1 on, of one round over all lists.
+const FULL_ROUNDS: u64 = 2;
+
+/// Bounds are loaded so many entries ahead.
+const PREFETCHED: usize = 24;
 
 /// Memory: 8 bytes a vertex of the file, 8 an own vertex, three sets, two frontiers; 12 for each
 /// exchanged bound; per thread a count for each bound up to the largest degree; pieces of lists.
@@ -41,8 +56,18 @@ pub(super) fn bytes_for(part: &Part, config: &EngineConfig) -> u64 {
     let longest = entries_bound(&part.graph);
     let sets = 3 * Bitmap::bytes_for(places) + 2 * Frontier::bytes_for(places, 1);
     let arrays = 8 * (places + part.own_count()) as u64;
-    let counts = config.threads as u64 * 4 * (longest + 1);
+    let counts = config.threads as u64 * 4 * (longest + 2);
     arrays + sets + 12 * part.exchanged() + counts + lists_bytes(part, config)
+}
+
+/// Where lists are read.
+enum Lists {
+    /// From pages, all of them: supports are not known.
+    All,
+    /// From pages.
+    Pages,
+    /// In memory.
+    Pruned(Pruned),
 }
 
 pub(super) struct Kcore {
@@ -58,6 +83,9 @@ pub(super) struct Kcore {
     fallen: Bitmap,
     /// Own vertices with less support than their bound.
     unsupported: Bitmap,
+    lists: Lists,
+    /// How often lists were pruned.
+    prunings: u32,
 }
 
 impl Kcore {
@@ -85,6 +113,8 @@ impl Kcore {
             frontier: Frontier::new(places)?,
             fallen: Bitmap::new(places)?,
             unsupported: Bitmap::new(places)?,
+            lists: Lists::All,
+            prunings: 0,
         })
     }
 
@@ -93,9 +123,28 @@ impl Kcore {
         self.bounds[v as usize].load(Ordering::Relaxed)
     }
 
+    /// Calls `take` with each neighbour and its bound.
+    #[inline(always)]
+    fn for_each_bound(&self, neighbours: &[&[VertexId]], mut take: impl FnMut(VertexId, u32)) {
+        for list in neighbours {
+            for (at, &u) in list.iter().enumerate() {
+                let ahead = list.get(at + PREFETCHED).copied().unwrap_or(u);
+                prefetch(&self.bounds, ahead as usize);
+                take(u, self.bound(u));
+            }
+        }
+    }
+
     #[inline(always)]
     fn next(&self, v: VertexId) -> u32 {
         self.next[v as usize].load(Ordering::Relaxed)
+    }
+
+    /// The bound of `v` is `after` behind this round.
+    #[inline(always)]
+    fn fall(&self, v: VertexId, after: u32) {
+        self.next[v as usize].store(after, Ordering::Relaxed);
+        self.fallen.insert(v);
     }
 
     /// Takes the bounds of boundary vertices that fell, and what they supported.
@@ -104,60 +153,87 @@ impl Kcore {
         from_owners(part, input.inbox, |v, bound: u32| {
             if bound < self.bound(v) {
                 (least, most) = (least.min(bound), most.max(self.bound(v)));
-                self.next[v as usize].store(bound, Ordering::Relaxed);
-                self.fallen.insert(v);
+                self.fall(v, bound);
             }
         });
-        // Before the first round nothing is supported yet.
-        if least < most && input.superstep > 1 {
-            // Boundary vertices have no lists that lead to their neighbours here.
-            let lost = |v: &VertexId| least < self.bound(*v) && self.bound(*v) <= most;
-            let first = part.own().start;
-            let affected =
-                parallel::collect_of_blocks(parallel::BLOCK, part.own_count(), |range| {
-                    let own = first + range.start as VertexId..first + range.end as VertexId;
-                    own.filter(lost).collect::<Vec<_>>()
-                });
-            self.frontier.set(affected.iter().flatten());
-            let kernel = Lost { kcore: self, first };
-            for &direction in directions(part.is_directed) {
-                engine.visit("boundary", direction, ActiveSet::In(&self.frontier), &kernel)?;
+        match &self.lists {
+            Lists::Pages if least < most => pages::lose(self, engine, part, (least, most))?,
+            Lists::Pruned(_) if least < most => return self.withdraw(engine, part),
+            _ => {}
+        }
+        self.apply();
+        Ok(())
+    }
+
+    /// Lets bounds fall: of all vertices in the first rounds, then of those without support.
+    /// Returns whether more may fall.
+    fn settle(&mut self, engine: &Engine, part: &Part, superstep: u64) -> Result<bool> {
+        if let Lists::All = self.lists {
+            if superstep <= FULL_ROUNDS {
+                pages::lower(self, engine, part, part.own_set())?;
+                let has_fallen = self.fallen.iter().next().is_some();
+                self.apply();
+                return Ok(has_fallen);
+            }
+            self.prune(engine, part)?;
+        }
+        let few = part.own_count() as u64 / FEW_SHARE;
+        for round in 0.. {
+            let count = self.unsupported.count();
+            if count == 0 || (count > few && round > 0) {
+                return Ok(count > 0);
+            }
+            self.round(engine, part)?;
+        }
+        unreachable!("bounds do not fall for ever")
+    }
+
+    /// A round of those without support.
+    fn round(&mut self, engine: &Engine, part: &Part) -> Result<()> {
+        if let Lists::Pruned(pruned) = &self.lists {
+            pruned.lower(self, part);
+        }
+        self.frontier.set(self.unsupported.iter());
+        self.unsupported.clear();
+        if !self.frontier.is_empty() {
+            pages::lower(self, engine, part, ActiveSet::In(&self.frontier))?;
+        }
+        self.withdraw(engine, part)
+    }
+
+    /// The second phase of a round.
+    fn withdraw(&mut self, engine: &Engine, part: &Part) -> Result<()> {
+        match &self.lists {
+            Lists::Pruned(pruned) => {
+                if !pruned.withdraw(self, part) {
+                    self.apply();
+                    return self.prune(engine, part);
+                }
+            }
+            _ => {
+                self.frontier.set(self.fallen.iter());
+                pages::withdraw(self, engine, part)?;
             }
         }
         self.apply();
         Ok(())
     }
 
-    /// Lets bounds fall: of all vertices in superstep 1, then of those without support.
-    fn settle(&mut self, engine: &Engine, part: &Part, superstep: u64) -> Result<()> {
-        let few = part.own_count() as u64 / FEW_SHARE;
-        if superstep == 1 {
-            self.unsupported.clear();
-            visit(engine, part, part.own_set(), &Lower { kcore: self, first: part.own().start })?;
-            self.withdraw(engine, part)?;
-        }
-        for round in 0.. {
-            self.frontier.set(self.unsupported.iter());
-            let goes_on = self.frontier.count() <= few || (round == 0 && superstep > 1);
-            if self.frontier.is_empty() || !goes_on {
-                return Ok(());
+    /// Counts supports, and keeps lists in memory if there is room for them.
+    fn prune(&mut self, engine: &Engine, part: &Part) -> Result<()> {
+        self.lists = Lists::All;
+        self.unsupported.clear();
+        self.prunings += 1;
+        self.lists = match Pruned::new(self, engine, part)? {
+            Some(pruned) => Lists::Pruned(pruned),
+            None => {
+                // A round counts the supports of all that take part in it.
+                part.own().for_each(|v| {
+                    self.unsupported.insert(v);
+                });
+                Lists::Pages
             }
-            self.unsupported.clear();
-            let active = ActiveSet::In(&self.frontier);
-            visit(engine, part, active, &Lower { kcore: self, first: part.own().start })?;
-            self.withdraw(engine, part)?;
-        }
-        unreachable!("bounds do not fall for ever")
-    }
-
-    /// The second phase of a round.
-    fn withdraw(&mut self, engine: &Engine, part: &Part) -> Result<()> {
-        self.frontier.set(self.fallen.iter());
-        let kernel = Withdraw { kcore: self, own: part.own() };
-        for &direction in directions(part.is_directed) {
-            engine.visit("withdraw", direction, ActiveSet::In(&self.frontier), &kernel)?;
-        }
-        self.apply();
+        };
         Ok(())
     }
 
@@ -181,9 +257,10 @@ impl Kcore {
 
 impl Program for Kcore {
     fn step(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<Step> {
+        let mut waiting = false;
         if input.superstep > 0 {
             self.take(engine, part, input)?;
-            self.settle(engine, part, input.superstep)?;
+            waiting = self.settle(engine, part, input.superstep)?;
         }
         let first = part.own().start;
         let known = |v: VertexId| &self.known[(v - first) as usize];
@@ -202,110 +279,21 @@ impl Program for Kcore {
         let report = vec![
             ("most", most.into_inner().into()),
             ("sent", sent(&messages)),
-            ("waiting", self.unsupported.iter().next().is_some().into()),
+            ("waiting", waiting.into()),
         ];
         Ok(Step { messages, report })
     }
 
     fn state(&self) -> Vec<(&'static str, Cells<'_>)> {
-        vec![
-            ("bounds", Cells::U32(&self.bounds)),
-            ("support", Cells::U32(&self.support)),
-            ("known", Cells::U32(&self.known)),
-        ]
+        vec![("bounds", Cells::U32(&self.bounds)), ("known", Cells::U32(&self.known))]
     }
 
-    fn restored(&mut self, part: &Part) {
+    fn restored(&mut self, _: &Part) {
         copy(&self.bounds, &self.next);
-        let first = part.own().start;
-        parallel::for_each_of(&self.support, |at, support| {
-            let v = first + at as VertexId;
-            let support = support.load(Ordering::Relaxed);
-            // Before the first round there is no support, and all vertices are active.
-            if support < self.bound(v) {
-                self.unsupported.insert(v);
-            }
-        });
+        self.lists = Lists::All;
     }
 
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)> {
         vec![("core", Values::U32(part.of_own(|v| self.bound(v))))]
-    }
-}
-
-/// The bound of each vertex falls to what its neighbours allow, and its support is counted.
-struct Lower<'a> {
-    kcore: &'a Kcore,
-    first: VertexId,
-}
-
-impl Neighbourhood for Lower<'_> {
-    /// For each bound how many neighbours have it.
-    type Local = Vec<u32>;
-
-    fn local(&self) -> Vec<u32> {
-        Vec::new()
-    }
-
-    fn take(&self, counts: &mut Vec<u32>, v: VertexId, neighbours: &[&[VertexId]]) {
-        let all = || neighbours.iter().copied().flatten().copied().filter(|&u| u != v);
-        let before = self.kcore.bound(v);
-        let most = before.min(all().count() as u32);
-        counts.clear();
-        counts.resize(most as usize + 1, 0);
-        all().for_each(|u| counts[self.kcore.bound(u).min(most) as usize] += 1);
-        let (mut after, mut support) = (most, counts[most as usize]);
-        while support < after {
-            after -= 1;
-            support += counts[after as usize];
-        }
-        self.kcore.support[(v - self.first) as usize].store(support, Ordering::Relaxed);
-        if after < before {
-            self.kcore.next[v as usize].store(after, Ordering::Relaxed);
-            self.kcore.fallen.insert(v);
-        }
-    }
-}
-
-/// Each vertex whose bound fell no longer supports the neighbours that are between.
-struct Withdraw<'a> {
-    kcore: &'a Kcore,
-    own: Range<VertexId>,
-}
-
-impl Kernel for Withdraw<'_> {
-    type Local = ();
-
-    fn local(&self) {}
-
-    fn list(&self, (): &mut (), list: &List<'_>) {
-        let (before, after) = (self.kcore.bound(list.vertex), self.kcore.next(list.vertex));
-        for &u in list.targets.iter().filter(|u| self.own.contains(u) && **u != list.vertex) {
-            let bound = self.kcore.next(u);
-            if after < bound && bound <= before {
-                self.kcore.lose(self.own.start, u, bound);
-            }
-        }
-    }
-}
-
-/// The same for boundary vertices, from the lists of own ones.
-struct Lost<'a> {
-    kcore: &'a Kcore,
-    first: VertexId,
-}
-
-impl Kernel for Lost<'_> {
-    type Local = ();
-
-    fn local(&self) {}
-
-    fn list(&self, (): &mut (), list: &List<'_>) {
-        let bound = self.kcore.bound(list.vertex);
-        for &u in list.targets.iter().filter(|u| self.kcore.fallen.contains(**u)) {
-            if self.kcore.next(u) < bound && bound <= self.kcore.bound(u) {
-                self.kcore.lose(self.first, list.vertex, bound);
-            }
-        }
     }
 }

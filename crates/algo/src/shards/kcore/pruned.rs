@@ -1,0 +1,285 @@
+//! Rounds of bounds over lists in memory, without the entries that cannot matter.
+//!
+//! **Trick.** When lists are pruned, each vertex gets a *floor* that its bound is trusted not to
+//! fall below. A neighbour whose floor is above the bound of a vertex supports it whatever falls,
+//! one whose bound is below its floor does not support it any more. Neither is kept: the former are
+//! counted. If a bound does fall below its floor, the lists are pruned again from pages, each time
+//! with lower floors, so that this ends soon.
+//!
+//! Boundary vertices have lists too, of their own neighbours: these lose support when the bound of
+//! a boundary vertex falls.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use cenote_engine::{Adjacency, Engine, EngineConfig, HugeVec, Needs, VertexId};
+
+use super::pages::visit;
+use super::{Kcore, Result};
+use crate::kind::has_hubs;
+use crate::neighbourhood::{Neighbourhood, directions};
+use crate::parallel;
+use crate::shards::Part;
+
+/// Bytes of pruned lists at most, with every entry: those of own vertices, and as many of boundary
+/// vertices.
+pub(in crate::shards) fn optional_bytes(part: &Part) -> u64 {
+    arrays_bytes(part) + 8 * entries(part)
+}
+
+/// Entries of all lists.
+fn entries(part: &Part) -> u64 {
+    let of = |direction| part.graph.adjacency(direction).map_or(0, Adjacency::stored_edges);
+    directions(part.is_directed).iter().map(|&direction| of(direction)).sum()
+}
+
+/// Bytes beside entries: 12 a vertex of the file, 4 an own vertex.
+fn arrays_bytes(part: &Part) -> u64 {
+    12 * part.places() as u64 + 4 * part.own_count() as u64
+}
+
+/// Pruned lists of this share of all entries are worth more than cached pages where vertices have
+/// hubs as neighbours: a Kronecker graph's have 0.23. Without hubs all bounds are alike.
+const KEPT_SHARE: f64 = 0.3;
+
+/// Divides the memory between pruned lists and cached pages.
+pub(in crate::shards) fn with_room(
+    part: &Part,
+    mut config: EngineConfig,
+    needs: &Needs,
+) -> Result<EngineConfig> {
+    let (_, memory) = Engine::plan(&part.graph, &config, needs)?;
+    let left = memory.scratch_bytes + memory.cache_bytes;
+    let lists = arrays_bytes(part) + (4.0 * KEPT_SHARE * entries(part) as f64) as u64;
+    let cache = match left.checked_sub(lists) {
+        Some(cache) if has_hubs(&part.graph) => cache,
+        _ => left,
+    };
+    config.cache_bytes = Some(config.cache_bytes.map_or(cache, |set| set.min(cache)));
+    Ok(config)
+}
+
+/// The floors of bounds.
+#[derive(Clone, Copy, Debug)]
+struct Floors {
+    /// For which time lists are pruned, from 1.
+    nth: u32,
+    /// The highest floor.
+    most: u32,
+}
+
+impl Floors {
+    fn new(kcore: &Kcore) -> Self {
+        // The largest bounds fall most: after two rounds on a Kronecker graph to 0.48 of them.
+        let most = kcore.bounds.iter().map(|bound| bound.load(Ordering::Relaxed)).max();
+        Self { nth: kcore.prunings, most: most.map_or(0, |most| most - most / 20 * 11) }
+    }
+
+    #[inline(always)]
+    fn of(self, bound: u32) -> u32 {
+        match self.nth {
+            0 | 1 => (bound - bound / 6).min(self.most),
+            nth => bound.div_ceil(1 << (nth - 1).min(31)),
+        }
+    }
+}
+
+pub(super) struct Pruned {
+    floors: HugeVec<AtomicU32>,
+    starts: HugeVec<AtomicU32>,
+    lengths: HugeVec<AtomicU32>,
+    /// For each own vertex how many neighbours support it whatever falls.
+    always: HugeVec<AtomicU32>,
+    entries: HugeVec<AtomicU32>,
+    /// Entries that are used.
+    used: AtomicU64,
+}
+
+impl Pruned {
+    /// Prunes lists, and counts supports; `None` where there is no room.
+    pub fn new(kcore: &Kcore, engine: &Engine, part: &Part) -> Result<Option<Self>> {
+        let left = engine.memory().scratch_bytes.checked_sub(arrays_bytes(part));
+        let Some(entries_max) = left.map(|left| (left / 4).min(u32::MAX.into())) else {
+            return Ok(None);
+        };
+        let places = part.places();
+        let pruned = Self {
+            floors: HugeVec::zeroed(places)?,
+            starts: HugeVec::zeroed(places)?,
+            lengths: HugeVec::zeroed(places)?,
+            always: HugeVec::zeroed(part.own_count())?,
+            entries: HugeVec::zeroed(entries_max as usize)?,
+            used: AtomicU64::new(0),
+        };
+        let floors = Floors::new(kcore);
+        parallel::for_each_of(&kcore.bounds, |v, bound| {
+            let floor = floors.of(bound.load(Ordering::Relaxed));
+            pruned.floors[v].store(floor, Ordering::Relaxed);
+        });
+        let is_over = AtomicBool::new(false);
+        let kernel = Prune { kcore, pruned: &pruned, floors, own: part.own(), is_over: &is_over };
+        visit(engine, part, part.own_set(), &kernel)?;
+        let fits = !is_over.into_inner() && pruned.turn(part);
+        Ok(fits.then_some(pruned))
+    }
+
+    /// Makes the lists of boundary vertices, whose lengths are known; false where there is no room.
+    fn turn(&self, part: &Part) -> bool {
+        let own = part.own();
+        let mut used = self.used.load(Ordering::Relaxed);
+        for v in (0..part.places() as VertexId).filter(|v| !own.contains(v)) {
+            // May wrap if there are too many, which is refused below.
+            self.starts[v as usize].store(used as u32, Ordering::Relaxed);
+            used += u64::from(self.lengths[v as usize].swap(0, Ordering::Relaxed));
+        }
+        if used > self.entries.len() as u64 {
+            return false;
+        }
+        parallel::for_each(part.own_count(), |at| {
+            let v = own.start + at as VertexId;
+            for u in self.list(v).filter(|u| !own.contains(u)) {
+                let nth = self.lengths[u as usize].fetch_add(1, Ordering::Relaxed);
+                let place = self.starts[u as usize].load(Ordering::Relaxed) + nth;
+                self.entries[place as usize].store(v, Ordering::Relaxed);
+            }
+        });
+        self.used.store(used, Ordering::Relaxed);
+        true
+    }
+
+    #[inline(always)]
+    fn floor(&self, v: VertexId) -> u32 {
+        self.floors[v as usize].load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn list(&self, v: VertexId) -> impl Iterator<Item = VertexId> + '_ {
+        let of = |array: &[AtomicU32]| array[v as usize].load(Ordering::Relaxed) as usize;
+        let list = &self.entries[of(&self.starts)..][..of(&self.lengths)];
+        list.iter().map(|u| u.load(Ordering::Relaxed))
+    }
+
+    /// The first phase of a round of vertices without support. Those whose bound falls below its
+    /// floor remain without.
+    pub fn lower(&self, kcore: &Kcore, part: &Part) {
+        let first = part.own().start;
+        parallel::for_each_block(part.own_count(), |range| {
+            let own = first + range.start as VertexId..first + range.end as VertexId;
+            let mut counts = Vec::new();
+            for v in kcore.unsupported.iter_in(own) {
+                if let Some((after, support)) = self.largest(kcore, &mut counts, (first, v)) {
+                    kcore.support[(v - first) as usize].store(support, Ordering::Relaxed);
+                    kcore.unsupported.remove(v);
+                    if after < kcore.bound(v) {
+                        kcore.fall(v, after);
+                    }
+                }
+            }
+        });
+    }
+
+    /// The new bound of a vertex, and its support; `None` if it is below the floor.
+    fn largest(
+        &self,
+        kcore: &Kcore,
+        counts: &mut Vec<u32>,
+        (first, v): (VertexId, VertexId),
+    ) -> Option<(u32, u32)> {
+        let (most, floor) = (kcore.bound(v), self.floor(v));
+        counts.clear();
+        // Those below the floor are counted with it less one.
+        counts.resize((most - floor) as usize + 2, 0);
+        for u in self.list(v) {
+            let bound = (kcore.bound(u) + 1).max(floor).min(most + 1);
+            counts[(bound - floor) as usize] += 1;
+        }
+        let always = self.always[(v - first) as usize].load(Ordering::Relaxed);
+        let (mut after, mut support) = (most, always + counts[(most - floor) as usize + 1]);
+        while support < after {
+            if after == floor {
+                return None;
+            }
+            after -= 1;
+            support += counts[(after - floor) as usize + 1];
+        }
+        Some((after, support))
+    }
+
+    /// The second phase of a round: each vertex whose bound fell no longer supports the neighbours
+    /// that are between. False, and nothing counts, if a bound fell below its floor.
+    pub fn withdraw(&self, kcore: &Kcore, part: &Part) -> bool {
+        let own = part.own();
+        let is_below = AtomicBool::new(false);
+        parallel::for_each_block(part.places(), |range| {
+            for v in kcore.fallen.iter_in(range.start as VertexId..range.end as VertexId) {
+                let (before, after) = (kcore.bound(v), kcore.next(v));
+                if after < self.floor(v) {
+                    is_below.store(true, Ordering::Relaxed);
+                }
+                for u in self.list(v).filter(|u| own.contains(u)) {
+                    let bound = kcore.next(u);
+                    if after < bound && bound <= before {
+                        kcore.lose(own.start, u, bound);
+                    }
+                }
+            }
+        });
+        !is_below.into_inner()
+    }
+}
+
+/// Keeps the entries that may matter.
+struct Prune<'a> {
+    kcore: &'a Kcore,
+    pruned: &'a Pruned,
+    floors: Floors,
+    own: Range<VertexId>,
+    is_over: &'a AtomicBool,
+}
+
+impl Neighbourhood for Prune<'_> {
+    type Local = Vec<VertexId>;
+
+    fn local(&self) -> Vec<VertexId> {
+        Vec::new()
+    }
+
+    fn take(&self, kept: &mut Vec<VertexId>, v: VertexId, neighbours: &[&[VertexId]]) {
+        let Self { kcore, pruned, floors, own, is_over } = self;
+        let (bound, floor) = (kcore.bound(v), pruned.floor(v));
+        let (mut support, mut always, mut count) = (0, 0, 0);
+        kept.resize(kept.len().max(neighbours.iter().map(|some| some.len()).sum()), 0);
+        kcore.for_each_bound(neighbours, |u, of| {
+            let is_other = u != v;
+            let is_always = floors.of(of) > bound;
+            support += u32::from(is_other & (of >= bound));
+            always += u32::from(is_other & is_always);
+            // Without a branch, which would be mispredicted often.
+            kept[count] = u;
+            count += usize::from(is_other & !is_always & (of >= floor));
+        });
+        let kept = &kept[..count];
+        let at = (v - own.start) as usize;
+        kcore.support[at].store(support, Ordering::Relaxed);
+        if support < bound {
+            kcore.unsupported.insert(v);
+        }
+        pruned.always[at].store(always, Ordering::Relaxed);
+        let start = pruned.used.fetch_add(kept.len() as u64, Ordering::Relaxed);
+        let room = usize::try_from(start).ok().and_then(|start| {
+            pruned.entries.get(start..start + kept.len()).map(|room| (start as u32, room))
+        });
+        let Some((start, room)) = room else {
+            is_over.store(true, Ordering::Relaxed);
+            return;
+        };
+        pruned.starts[v as usize].store(start, Ordering::Relaxed);
+        pruned.lengths[v as usize].store(kept.len() as u32, Ordering::Relaxed);
+        for (entry, &u) in room.iter().zip(kept.iter()) {
+            entry.store(u, Ordering::Relaxed);
+            if !own.contains(&u) {
+                pruned.lengths[u as usize].fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
