@@ -460,8 +460,9 @@ fn check_labels(is_long: bool) {
     }
 }
 
-/// Vertices of a square, with edges to those around: bounds fall from its border inward, further
-/// each time. Those of the path fall one by one, and the hub's by most of it.
+/// Vertices of a square, with edges to those around: bounds fall from its border inward, below
+/// those of the vertices that are joined with its middle, of which some are joined with a clique
+/// too. Bounds of the path fall one by one, that of the hub by most of it.
 fn square() -> Vec<(u64, u64, u32)> {
     let side = 17;
     let around = [(0, 1), (1, 0), (1, 1), (1, -1)];
@@ -471,9 +472,16 @@ fn square() -> Vec<(u64, u64, u32)> {
     let ends = cells.flat_map(|(x, y)| around.map(|(dx, dy)| (x, y, x + dx, y + dy)));
     let square = ends.filter(|&(_, _, x, y)| inside(x, y));
     let square = square.map(|(a, b, x, y)| (of(a, b), of(x, y), 1));
-    let path = (300..390).map(|v| (v, v + 1, 1));
+    let joined = (0..8i64).flat_map(|i| {
+        let middle = move |nth: i64| of((nth + 6 * i) / 7 + 5, (nth + 6 * i) % 7 + 5);
+        let some = (0..6 - i % 2 * (1 + i % 3)).map(middle);
+        let clique = (0..i % 2 * 3).map(move |nth| 360 + 2 * i as u64 + nth as u64);
+        some.chain(clique).map(move |u| (289 + i as u64, u, 1)).collect::<Vec<_>>()
+    });
+    let clique = (360..390).flat_map(|v| (v + 1..390).map(move |u| (v, u, 1)));
+    let path = (300..350).map(|v| (v, v + 1, 1));
     let hub = (0..100).map(|i| (395, i * 13 % 289, 1));
-    square.chain(path).chain(hub).collect()
+    square.chain(joined.collect::<Vec<_>>()).chain(clique).chain(path).chain(hub).collect()
 }
 
 #[test]

@@ -43,6 +43,9 @@ const NONE: u32 = u32::MAX;
 /// A round follows in the same superstep if at most `1 / FEW_SHARE` of own vertices are active.
 const FEW_SHARE: u64 = 32;
 
+/// Rounds of at most so many vertices are done by one thread: chains of them are long.
+const SERIAL_MAX: u64 = 256;
+
 /// Supersteps, from 1 on, of one round over all lists.
 const FULL_ROUNDS: u64 = 2;
 
@@ -183,7 +186,14 @@ impl Kcore {
             if count == 0 || (count > few && round > 0) {
                 return Ok(count > 0);
             }
-            self.round(engine, part)?;
+            match &self.lists {
+                Lists::Pruned(pruned) if count <= few.min(SERIAL_MAX) => {
+                    if !pruned.settle(self, part, few.min(SERIAL_MAX) as usize) {
+                        self.round(engine, part)?;
+                    }
+                }
+                _ => self.round(engine, part)?,
+            }
         }
         unreachable!("bounds do not fall for ever")
     }
@@ -245,13 +255,11 @@ impl Kcore {
         self.fallen.clear();
     }
 
-    /// A vertex of bound `bound` loses a supporter.
+    /// A vertex of bound `bound` loses a supporter. Whether it has too few now, for the first time.
     #[inline(always)]
-    fn lose(&self, first: VertexId, v: VertexId, bound: u32) {
+    fn lose(&self, first: VertexId, v: VertexId, bound: u32) -> bool {
         let before = self.support[(v - first) as usize].fetch_sub(1, Ordering::Relaxed);
-        if before <= bound && !self.unsupported.contains(v) {
-            self.unsupported.insert(v);
-        }
+        before <= bound && !self.unsupported.contains(v) && self.unsupported.insert(v)
     }
 }
 

@@ -178,6 +178,33 @@ impl Pruned {
         });
     }
 
+    /// Rounds until no vertex is without support, or more than `most`, without passes over all
+    /// vertices. False, and nothing is done in the last round, if a bound falls below its floor.
+    pub fn settle(&self, kcore: &Kcore, part: &Part, most: usize) -> bool {
+        let own = part.own();
+        let mut unsupported: Vec<VertexId> = kcore.unsupported.iter().collect();
+        let (mut counts, mut fallen) = (Vec::new(), Vec::new());
+        while !unsupported.is_empty() && unsupported.len() <= most {
+            fallen.clear();
+            for &v in &unsupported {
+                let Some(lower) = self.largest(kcore, &mut counts, (own.start, v)) else {
+                    return false;
+                };
+                fallen.push((v, lower));
+            }
+            unsupported.drain(..).for_each(|v| kcore.unsupported.remove(v));
+            for &(v, (after, support)) in &fallen {
+                kcore.support[(v - own.start) as usize].store(support, Ordering::Relaxed);
+                kcore.next[v as usize].store(after, Ordering::Relaxed);
+            }
+            for &(v, (after, _)) in &fallen {
+                self.withdraw_from(kcore, &own, v, |u| unsupported.push(u));
+                kcore.bounds[v as usize].store(after, Ordering::Relaxed);
+            }
+        }
+        true
+    }
+
     /// The new bound of a vertex, and its support; `None` if it is below the floor.
     fn largest(
         &self,
@@ -212,19 +239,32 @@ impl Pruned {
         let is_below = AtomicBool::new(false);
         parallel::for_each_block(part.places(), |range| {
             for v in kcore.fallen.iter_in(range.start as VertexId..range.end as VertexId) {
-                let (before, after) = (kcore.bound(v), kcore.next(v));
-                if after < self.floor(v) {
+                if kcore.next(v) < self.floor(v) {
                     is_below.store(true, Ordering::Relaxed);
                 }
-                for u in self.list(v).filter(|u| own.contains(u)) {
-                    let bound = kcore.next(u);
-                    if after < bound && bound <= before {
-                        kcore.lose(own.start, u, bound);
-                    }
-                }
+                self.withdraw_from(kcore, &own, v, |_| ());
             }
         });
         !is_below.into_inner()
+    }
+
+    /// Takes the support of a vertex whose bound fell from its neighbours. Calls `each` with those
+    /// that have too little now.
+    #[inline(always)]
+    fn withdraw_from(
+        &self,
+        kcore: &Kcore,
+        own: &Range<VertexId>,
+        v: VertexId,
+        mut each: impl FnMut(VertexId),
+    ) {
+        let (before, after) = (kcore.bound(v), kcore.next(v));
+        for u in self.list(v).filter(|u| own.contains(u)) {
+            let bound = kcore.next(u);
+            if after < bound && bound <= before && kcore.lose(own.start, u, bound) {
+                each(u);
+            }
+        }
     }
 }
 
