@@ -84,8 +84,10 @@ impl Floors {
     }
 }
 
+/// Lists in memory, in no order.
 pub(super) struct Pruned {
     floors: HugeVec<AtomicU32>,
+    /// Where the list of each vertex begins among all entries.
     starts: HugeVec<AtomicU32>,
     lengths: HugeVec<AtomicU32>,
     /// For each own vertex how many neighbours support it whatever falls.
@@ -198,7 +200,12 @@ impl Pruned {
                 kcore.next[v as usize].store(after, Ordering::Relaxed);
             }
             for &(v, (after, _)) in &fallen {
-                self.withdraw_from(kcore, &own, v, |u| unsupported.push(u));
+                self.withdraw_from(kcore, &own, v, |u| {
+                    // The set has the others.
+                    if unsupported.len() <= most {
+                        unsupported.push(u);
+                    }
+                });
                 kcore.bounds[v as usize].store(after, Ordering::Relaxed);
             }
         }
