@@ -214,8 +214,9 @@ def test_walks_by_weight_equal_those_taken_one_by_one(cenote, weighted, bias):
             assert summary["verified"]
 
 
-def test_an_estimate_tells_what_walks_by_weight_take(cenote):
-    cenote("generate", "kron", "--scale", 15, "--out", "made.u32")
+@pytest.mark.parametrize("scale", [15, pytest.param(16, marks=pytest.mark.long)])
+def test_an_estimate_tells_what_walks_by_weight_take(cenote, scale):
+    cenote("generate", "kron", "--scale", scale, "--out", "made.u32")
     pairs = np.fromfile(cenote.folder / "made.u32", "<u4").reshape(-1, 2)
     weights = np.random.default_rng(3).random(len(pairs), dtype=np.float32)
     columns = {"source": pairs[:, 0], "target": pairs[:, 1], "weight": weights}

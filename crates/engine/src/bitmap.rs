@@ -185,11 +185,13 @@ mod tests {
                 let absent: Vec<u32> = bitmap.iter_absent_in(a..b.max(a)).collect();
                 let expected: Vec<u32> = (a..b).filter(|v| !oracle.contains(v)).collect();
                 prop_assert_eq!(absent, expected);
-                let thirds = Bitmap::new(len).unwrap();
-                thirds.insert_where(a..b.max(a), |v| v % 3 == 0);
-                thirds.insert_where(0..len as u32 / 2, |v| v % 5 == 0);
-                let half = len as u32 / 2;
-                let is_in = |v: &u32| (a..b).contains(v) && v % 3 == 0 || *v < half && v % 5 == 0;
+                let (thirds, half) = (Bitmap::new(len).unwrap(), len as u32 / 2);
+                thirds.insert_where(a..b.max(a), |v| v.is_multiple_of(3));
+                thirds.insert_where(0..half, |v| v.is_multiple_of(5));
+                let is_in = |v: &u32| {
+                    let is_third = (a..b).contains(v) && v.is_multiple_of(3);
+                    is_third || *v < half && v.is_multiple_of(5)
+                };
                 let expected: Vec<u32> = (0..len as u32).filter(is_in).collect();
                 prop_assert_eq!(thirds.iter().collect::<Vec<_>>(), expected);
                 let mut taken = Vec::new();

@@ -24,7 +24,8 @@ use crate::tasks::PageTask;
 /// [`weighted_list`](Kernel::weighted_list), and [`prefetch`](Kernel::prefetch) before it |
 /// | [`visit_weighted_pages`](crate::Engine::visit_weighted_pages) | [`entries`](Kernel::entries),
 /// then [`page`](Kernel::page) |
-/// | [`visit_hub_neighbours`](crate::Engine::visit_hub_neighbours) |
+/// | [`visit_hub_neighbours`](crate::Engine::visit_hub_neighbours),
+/// [`visit_hub_neighbours_of_part`](crate::Engine::visit_hub_neighbours_of_part) |
 /// [`hub_neighbours`](Kernel::hub_neighbours) |
 /// | [`visit_asynchronously`](crate::Engine::visit_asynchronously) | [`expand`](Kernel::expand),
 /// [`may_become_active`](Kernel::may_become_active), [`is_done`](Kernel::is_done) |

@@ -41,7 +41,7 @@ fn encode<T: Item>(
     if count == 0 {
         return None;
     }
-    if count * (POSITION_BYTES + size_of::<T>()) >= len * size_of::<T>() {
+    if !is_shorter_with_positions::<T>(count, len) {
         let values = T::values((0..len).map(value).collect());
         return Some(Message { positions: None, values });
     }
@@ -49,6 +49,18 @@ fn encode<T: Item>(
     positions.extend((0..len).filter(|&at| present(at)).map(|at| at as u32));
     let values = T::values(positions.iter().map(|&at| value(at as usize)).collect());
     Some(Message { positions: Some(positions), values })
+}
+
+/// Whether so many values with their positions take fewer bytes than those of all `len` positions.
+fn is_shorter_with_positions<T>(count: usize, len: usize) -> bool {
+    count * (POSITION_BYTES + size_of::<T>()) < len * size_of::<T>()
+}
+
+/// What `of` gives for the list of mirrored vertices of each shard: it gets the shard, the start of
+/// the list in all of them one after the other, and the list.
+fn of_mirrored<R: Send>(part: &Part, of: impl Fn(usize, usize, &[u32]) -> R + Sync) -> Vec<R> {
+    let lists: Vec<(usize, &[u32])> = part.mirrored_lists().collect();
+    parallel::collect_each(lists.len(), |to| of(to, lists[to].0, lists[to].1))
 }
 
 /// For each shard the positions, in the list of vertices that is exchanged with it, of those that
@@ -73,9 +85,7 @@ pub(super) fn mirrored_candidates(
     part: &Part,
     is_candidate: impl Fn(usize) -> bool + Sync,
 ) -> Candidates {
-    let lists: Vec<(usize, &[u32])> = part.mirrored_lists().collect();
-    parallel::collect_each(lists.len(), |to| {
-        let (start, own) = lists[to];
+    of_mirrored(part, |_, start, own| {
         let positions = (0..own.len()).filter(|at| is_candidate(start + at));
         positions.map(|at| at as u32).collect()
     })
@@ -106,9 +116,7 @@ pub(super) fn candidates_to_mirrors<T: Item>(
     value: impl Fn(usize, VertexId) -> T + Sync,
 ) -> Vec<Option<Message>> {
     let first = part.own().start;
-    let lists: Vec<(usize, &[u32])> = part.mirrored_lists().collect();
-    parallel::collect_each(lists.len(), |to| {
-        let (start, own) = lists[to];
+    of_mirrored(part, |to, start, own| {
         let vertex = |at: u32| first + own[at as usize];
         let present = |at: &u32| present(start + *at as usize, vertex(*at));
         let sent = candidates[to].iter().copied().filter(present).collect();
@@ -126,7 +134,7 @@ fn encode_at<T: Item>(
     if positions.is_empty() {
         return None;
     }
-    if positions.len() * (POSITION_BYTES + size_of::<T>()) < len * size_of::<T>() {
+    if is_shorter_with_positions::<T>(positions.len(), len) {
         let values = T::values(positions.iter().map(|&at| value(at)).collect());
         return Some(Message { positions: Some(positions), values });
     }
@@ -157,9 +165,7 @@ pub(super) fn to_mirrors<T: Item>(
     value: impl Fn(usize, VertexId) -> T + Sync,
 ) -> Vec<Option<Message>> {
     let first = part.own().start;
-    let lists: Vec<(usize, &[u32])> = part.mirrored_lists().collect();
-    parallel::collect_each(lists.len(), |to| {
-        let (start, own) = lists[to];
+    of_mirrored(part, |_, start, own| {
         let vertex = |at: usize| first + own[at];
         let present = |at: usize| present(start + at, vertex(at));
         encode(own.len(), present, |at| value(start + at, vertex(at)))

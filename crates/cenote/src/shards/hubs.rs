@@ -1,13 +1,13 @@
 //! Hub neighbours of shards: those of the whole graph.
 //!
-//! Most lists of a shard's boundary are in other shards, so their lengths are taken from the whole
-//! graph, which has hub neighbours for the same reasons.
+//! The lists of a shard's boundary are in other shards, so their lengths are taken from the whole
+//! graph.
 
 use std::path::Path;
 
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_import::ImportConfig;
-use cenote_store::{Direction, Id, LengthClass, Store, VertexId};
+use cenote_store::{Direction, Id, LengthClass, LookupConfig, Store, VertexId};
 
 use super::numbers::Numbers;
 use crate::error::{Error, Result};
@@ -56,7 +56,8 @@ impl Hubs {
     ) -> Result<()> {
         let store = Store::open(file::open(path, &OpenOptions::default())?)?;
         let mut lengths = Vec::with_capacity(store.vertices() as usize);
-        Graph::open(path)?.ids()?.for_each(0..store.vertices() as VertexId, |_, id| {
+        let ids = store.graph(|_| LookupConfig::default())?.ids()?;
+        ids.for_each(0..store.vertices() as VertexId, |_, id| {
             let Id::Integer(number) = id.to_id() else { unreachable!("ids are numbers") };
             lengths.push(self.lengths[numbers.vertex(number) as usize]);
             Ok::<(), Error>(())
@@ -81,8 +82,8 @@ fn are_made(graph: &Graph) -> bool {
     looks_back && choice.is_made(stored.live_vertices() as u64, entries)
 }
 
-/// Memory to write them for as many vertices as the graph has, on some threads: with the numbers of
-/// all vertices of the file, and its indexes.
+/// Memory to write them for as many vertices as the graph has, on some threads: with the lengths of
+/// their lists, and twice the indexes, for those of the file and their copy.
 fn write_bytes(graph: &Graph, threads: usize) -> u64 {
     let stored = graph.stored();
     let indexes = 2 * stored.memory_bytes() as u64;

@@ -35,8 +35,8 @@ use crate::watch::Watch;
 /// Its name in errors.
 const WHAT: &str = "sharding";
 
-/// Shares of the budget: half for the import of a shard, a quarter for the numbers of vertices, an
-/// eighth for reading the lists of each direction.
+/// Shares of the budget: half for the import of a shard and then for its hub neighbours, a quarter
+/// for the numbers of vertices, an eighth for reading the lists of each direction.
 const IMPORT_SHARE: u64 = 2;
 const NUMBERS_SHARE: u64 = 4;
 const LISTS_SHARE: u64 = 8;
@@ -192,12 +192,15 @@ impl<'g> Sharding<'g> {
     }
 
     fn check_memory(&self, memory_bytes: u64) -> Result<()> {
-        let needed = self.numbers_bytes()?;
+        let numbers_bytes = self.numbers_bytes()?;
         let to_write = Hubs::bytes_to_write(self.graph);
-        if needed <= memory_bytes / NUMBERS_SHARE && to_write <= memory_bytes / IMPORT_SHARE {
+        let breakdown = if numbers_bytes > memory_bytes / NUMBERS_SHARE {
+            format!("{SHARES}: {numbers_bytes} bytes")
+        } else if to_write > memory_bytes / IMPORT_SHARE {
+            format!("{SHARES}; hub neighbours take {to_write} bytes")
+        } else {
             return Ok(());
-        }
-        let breakdown = format!("{SHARES}: {needed} bytes");
+        };
         let needed = self.sufficient()?;
         Err(Error::MemoryBudget {
             what: WHAT.to_owned(),

@@ -215,6 +215,17 @@ fn answers_are_written_whole_keyed_by_ids_and_never_over_an_input() {
 
 #[test]
 fn files_of_ids_that_are_empty_or_endless_are_errors() {
+    check_files_of_ids("6MiB", 1 << 19);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn longer_files_of_ids_that_are_empty_or_endless_are_errors() {
+    check_files_of_ids("24MiB", 2 << 20);
+}
+
+/// So many ids do not fit in the memory.
+fn check_files_of_ids(memory: &str, many: usize) {
     let (folder, path) = stored(EDGES);
     let graph = Graph::open(&path).unwrap();
     let file = |name: &str, text: &str| {
@@ -223,13 +234,13 @@ fn files_of_ids_that_are_empty_or_endless_are_errors() {
         path
     };
     let fails = |path: PathBuf| {
-        let error = graph.bfs().sources_file(&path).memory("6MiB").run().unwrap_err();
+        let error = graph.bfs().sources_file(&path).memory(memory).run().unwrap_err();
         error.to_string()
     };
     assert!(fails(file("empty", "")).contains("has no id"));
     assert!(fails(file("blank", "\n \n")).contains("has no id"));
     assert!(fails("/dev/zero".into()).contains("too long for an id"));
-    let many = fails(file("many", &"hub\n".repeat(1 << 19)));
+    let many = fails(file("many", &"hub\n".repeat(many)));
     assert!(many.contains("`memory`"), "{many}");
     let unknown = fails(file("unknown", "hub\nnobody\n"));
     assert!(unknown.contains("line 2") && unknown.contains("`nobody`"), "{unknown}");

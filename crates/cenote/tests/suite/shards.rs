@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use cenote::import::{Order, WeightType};
+use cenote::import::{HubNeighboursChoice, Order, WeightType};
 use cenote::shards::{MANIFEST, Manifest, Sharding, check};
 use cenote::{Direction, Error, Graph, Import, Update};
 
@@ -177,12 +177,13 @@ fn longer_the_memory_that_the_first_error_names_suffices() {
 fn check_memory(vertices: u64, little: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("g.cenote");
-    for directed in [false, true] {
+    for (directed, hubs) in [(false, false), (true, false), (false, true)] {
         let ends = 3 * vertices;
         let ring = (0..vertices).flat_map(|v| [(3 * v, 3 * v + 3), (3 * v, 651 * v % ends)]);
         let import = Import::new().edges(ring).memory("64MiB").overwrite();
         let import = if directed { import.directed().in_edges() } else { import };
-        import.run(&path).unwrap();
+        let choice = if hubs { HubNeighboursChoice::Yes } else { HubNeighboursChoice::No };
+        import.hub_neighbours(choice).run(&path).unwrap();
         let graph = Graph::open(&path).unwrap();
         for &memory in little {
             let (first, again) = (folder.path().join("first"), folder.path().join("again"));

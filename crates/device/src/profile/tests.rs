@@ -56,7 +56,7 @@ fn longer_profile_of_every_preset_finds_its_alpha_and_k() {
 
 /// Measures each preset with one of so many sizes of requests, in turn.
 fn check_presets(one_in: usize) {
-    for (at, preset) in Preset::all().into_iter().enumerate() {
+    for (at, preset) in Preset::all().iter().enumerate() {
         let model = preset.model();
         for expected in model.sizes.iter().skip(at % one_in).step_by(one_in) {
             let profile = measure(&model, expected.bytes);

@@ -179,7 +179,7 @@ fn check_one_file(is_long: bool) {
             (&binary, 4, 32 << 20),
             (&binary, 1, 10 << 20),
         ];
-        let is_chosen = |at: usize| is_long || at == 0 || (at % 2 == 0) == directed;
+        let is_chosen = |at: usize| is_long || at == 0 || at.is_multiple_of(2) == directed;
         let chosen = all.into_iter().enumerate().filter(|(at, _)| is_chosen(*at));
         for (_, (spec, threads, memory)) in chosen {
             let out = folder.path().join("out.cenote");

@@ -13,9 +13,9 @@ use crate::superblock::SectionKind;
 use crate::{Direction, VertexId};
 
 impl Store {
-    /// Rebuilds the degrees, and the hub neighbours if `hub_neighbours` demands them. Reads the
-    /// lists once, or twice with hub neighbours, the second time on `threads`. Returns the new
-    /// epoch.
+    /// Rebuilds the degrees, and the hub neighbours if `hub_neighbours` demands them; not those of
+    /// a part, for which the lists do not suffice. Reads the lists once, or twice with hub
+    /// neighbours, the second time on `threads`. Returns the new epoch.
     pub fn rebuild_derived(
         &self,
         hub_neighbours: HubNeighboursChoice,
