@@ -62,7 +62,10 @@ class ShardedResult:
         """The values of a column, by number; all of them come to this process."""
         if column not in self.columns:
             raise KeyError(column)
-        return np.concatenate([get(part)[column] for part in self._parts])
+        parts = [get(part)[column] for part in self._parts]
+        # Numbers of vertices may have come in fewer bytes.
+        is_number = column in self._program.of_vertices
+        return np.concatenate(parts, dtype=np.uint64 if is_number else None)
 
     def __repr__(self) -> str:
         facts = self.summary | {"seconds": round(self.stats.seconds, 3)}

@@ -7,11 +7,15 @@ from typing import Any
 from ._program import KernelProgram, Report, Shared
 
 
+NO_NUMBER = 2**64 - 1
+
+
 class WccProgram(KernelProgram):
     """Labels of components.
 
     In the first superstep each shard joins what is connected within it. Labels of boundary vertices
-    go to their owners in even supersteps, and from owners in odd ones, until none is new.
+    go to their owners in even supersteps, and from owners in odd ones, until none is new. The
+    component of the hub has the least label; its smallest number is what shards share.
     """
 
     name = "wcc"
@@ -23,8 +27,17 @@ class WccProgram(KernelProgram):
     def options(self) -> dict[str, Any]:
         return {"hub": self.hub}
 
+    def words(self, superstep: int, shared: Shared) -> list[int]:
+        return [shared["least"]] if shared else []
+
     def decide(self, superstep: int, shared: Shared, reports: list[Report]) -> Shared | None:
-        return shared if any(report["sent"] or report["waiting"] for report in reports) else None
+        least = min(report["least"] for report in reports)
+        goes_on = any(report["sent"] or report["unsent"] for report in reports)
+        # A shard that has sent nothing knows the smallest number of each of its components.
+        is_known = not shared or least == shared["least"]
+        return None if is_known and not goes_on else {"least": least}
 
     def summary(self, superstep: int, shared: Shared, reports: list[Report]) -> dict[str, Any]:
-        return {"components": sum(report["components"] for report in reports)}
+        # Shards count all components but that of the hub.
+        has_hub = any(report["least"] != NO_NUMBER for report in reports)
+        return {"components": sum(report["components"] for report in reports) + int(has_hub)}

@@ -24,7 +24,9 @@ use cenote_engine::{
 
 use super::Part;
 use super::degrees::{out_degrees, total};
-use super::exchange::{Message, filled, from_mirrors, from_owners, sent, to_mirrors, to_owners};
+use super::exchange::{
+    Message, filled, from_mirrors, from_owners, members_to_owners, sent, to_mirrors,
+};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values, plain_u32};
 use crate::bfs::UNREACHED;
@@ -67,8 +69,9 @@ pub(super) struct Bfs {
     found: Vec<FrontierPart>,
     /// Own vertices that are reached, and all boundary vertices.
     visited: Bitmap,
-    /// For a bottom-up step the frontier with the boundary.
-    candidates: Bitmap,
+    /// In a bottom-up step the vertices of the level, with those of the boundary; in a top-down step
+    /// the boundary vertices that the shard first reaches.
+    marked: Bitmap,
     /// Vertices whose lists no bottom-up step needs after one over hub neighbours, which may be all
     /// that they have; `None` if hub neighbours are not used.
     settled: Option<Bitmap>,
@@ -92,20 +95,22 @@ impl Bfs {
             next: Frontier::new(places)?,
             found: Vec::new(),
             visited: Bitmap::new(places)?,
-            candidates: Bitmap::new(places)?,
+            marked: Bitmap::new(places)?,
             settled: match asks_hub_neighbours(part, parents) {
                 true => Some(Bitmap::new(places)?),
                 false => None,
             },
             unvisited_edges,
-            is_stale: true,
+            is_stale: false,
         };
+        let mut found = FrontierPart::default();
         for v in part.own_of(sources) {
             bfs.levels[v as usize].store(0, Ordering::Relaxed);
             bfs.propose(v, part.numbers[v as usize] as u32);
+            bfs.next.add(v, &mut found);
         }
         part.insert_boundary(&bfs.visited);
-        Ok(bfs)
+        Ok(Self { found: vec![found], ..bfs })
     }
 
     #[inline(always)]
@@ -127,8 +132,10 @@ impl Bfs {
         self.degrees[(v - part.own().start) as usize].load(Ordering::Relaxed).into()
     }
 
-    /// Finds frontiers from the levels, at the start and after a checkpoint.
+    /// Finds frontiers from the levels, after a checkpoint.
     fn rebuild(&mut self, part: &Part, level: u32) {
+        self.next.seal(self.found.drain(..));
+        self.next.clear();
         let (mut before, mut found) = (FrontierPart::default(), FrontierPart::default());
         for v in part.own() {
             match self.level(v) {
@@ -177,16 +184,16 @@ impl Bfs {
 
     /// The second half of a bottom-up step: finds the vertices of the level behind the frontier.
     fn look_up(&mut self, engine: &Engine, part: &Part, input: &Input<'_>) -> Result<()> {
-        self.candidates.clear();
+        self.marked.clear();
         from_owners(part, input.inbox, |v, is_of_level: u8| {
             if is_of_level != 0 {
-                self.candidates.insert(v);
+                self.marked.insert(v);
                 if self.level(v) == UNREACHED {
                     self.levels[v as usize].store(0, Ordering::Relaxed);
                 }
             }
         });
-        self.candidates.merge(self.frontier.bits());
+        self.marked.merge(self.frontier.bits());
         let direction = part.inward().expect("it was checked before the step");
         let level = input.superstep as u32;
         let mut settled = self.settled.take();
@@ -232,17 +239,16 @@ impl Bfs {
         part: &Part,
         level: u32,
     ) -> Result<Vec<Option<Message>>> {
+        self.marked.clear();
         let kernel = TopDown { bfs: self, numbers: &part.numbers, own: part.own(), level };
         if !self.frontier.is_empty() {
             let active = ActiveSet::In(&self.frontier);
             self.found = engine.visit("top-down", Direction::Out, active, &kernel)?;
         }
-        let is_new = |v| self.level(v) == level;
         Ok(match &self.parents {
-            None => to_owners(part, is_new, |v| u8::from(is_new(v))),
-            Some(parents) => to_owners(part, is_new, |v| match is_new(v) {
-                true => parents[v as usize].load(Ordering::Relaxed),
-                false => NO_NUMBER,
+            None => members_to_owners(part, &self.marked, 0_u8, |_| 1),
+            Some(parents) => members_to_owners(part, &self.marked, NO_NUMBER, |v| {
+                parents[v as usize].load(Ordering::Relaxed)
             }),
         })
     }
@@ -262,7 +268,7 @@ impl Program for Bfs {
         }
         let edges = self.advance(part);
         let messages = if is_bottom_up {
-            let is_new = |v| self.level(v) == level;
+            let is_new = |v| self.frontier.contains(v);
             to_mirrors(part, |_, v| is_new(v), |_, v| u8::from(is_new(v)))
         } else {
             self.top_down(engine, part, level + 1)?
@@ -279,6 +285,11 @@ impl Program for Bfs {
             ("sent", sent(&messages)),
         ];
         Ok(Step { messages, report })
+    }
+
+    fn restored(&mut self, _: &Part) -> Result<()> {
+        self.is_stale = true;
+        Ok(())
     }
 
     fn state(&self) -> Vec<(&'static str, Cells<'_>)> {
@@ -325,6 +336,8 @@ impl Kernel for TopDown<'_> {
                 level = self.level;
                 if self.own.contains(&target) {
                     self.bfs.next.add(target, part);
+                } else {
+                    self.bfs.marked.insert(target);
                 }
             }
             if level == self.level {
@@ -354,7 +367,7 @@ impl Kernel for BottomUpHubNeighbours<'_> {
             if self.bfs.visited.contains(v) {
                 continue;
             }
-            let is_found = hubs.neighbours().iter().any(|&hub| self.bfs.candidates.contains(hub));
+            let is_found = hubs.neighbours().iter().any(|&hub| self.bfs.marked.contains(hub));
             if is_found {
                 self.bfs.levels[v as usize].store(self.level, Ordering::Relaxed);
                 self.bfs.next.add(v, part);
@@ -381,7 +394,7 @@ impl Kernel for BottomUp<'_> {
     }
 
     fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
-        let is_candidate = |target: &&VertexId| self.bfs.candidates.contains(**target);
+        let is_candidate = |target: &&VertexId| self.bfs.marked.contains(**target);
         if let Some(&parent) = list.targets.iter().find(is_candidate) {
             self.bfs.levels[list.vertex as usize].store(self.level, Ordering::Relaxed);
             self.bfs.next.add(list.vertex, part);

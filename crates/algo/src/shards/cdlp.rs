@@ -129,7 +129,7 @@ impl Program for Cdlp {
     }
 
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)> {
-        vec![("label", Values::U64(part.of_own(|v| self.label(v).into())))]
+        vec![("label", Values::U32(part.of_own(|v| self.label(v))))]
     }
 }
 

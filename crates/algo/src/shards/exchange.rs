@@ -4,7 +4,7 @@
 //! the other owns, ascending. So a message need not name vertices: it has the values of all of
 //! them, or of a few with their positions in the list, whichever is shorter.
 
-use cenote_engine::{HugeVec, VertexId};
+use cenote_engine::{Bitmap, HugeVec, VertexId};
 
 use super::Part;
 use super::state::{Item, Values, items};
@@ -63,83 +63,22 @@ fn of_mirrored<R: Send>(part: &Part, of: impl Fn(usize, usize, &[u32]) -> R + Sy
     parallel::collect_each(lists.len(), |to| of(to, lists[to].0, lists[to].1))
 }
 
-/// For each shard the positions, in the list of vertices that is exchanged with it, of those that
-/// may have a value to send.
-pub(super) type Candidates = Vec<Vec<u32>>;
-
-/// The candidates among the vertices of other shards in the boundary here.
-pub(super) fn boundary_candidates(
-    part: &Part,
-    is_candidate: impl Fn(VertexId) -> bool + Sync,
-) -> Candidates {
-    parallel::collect_each(part.runs.len(), |to| {
-        let run = if to == part.index { 0..0 } else { part.runs[to].clone() };
-        let first = run.start;
-        run.filter(|&v| is_candidate(v)).map(|v| v - first).collect()
-    })
-}
-
-/// The candidates among own vertices in the boundaries of other shards; the closure gets the place
-/// in all lists of mirrored vertices.
-pub(super) fn mirrored_candidates(
-    part: &Part,
-    is_candidate: impl Fn(usize) -> bool + Sync,
-) -> Candidates {
-    of_mirrored(part, |_, start, own| {
-        let positions = (0..own.len()).filter(|at| is_candidate(start + at));
-        positions.map(|at| at as u32).collect()
-    })
-}
-
-/// As [`to_owners`], of candidates alone; `none` is sent where the others have to be sent too.
-pub(super) fn candidates_to_owners<T: Item>(
-    part: &Part,
-    candidates: &Candidates,
-    none: T,
-    present: impl Fn(VertexId) -> bool + Sync,
-    value: impl Fn(VertexId) -> T + Sync,
-) -> Vec<Option<Message>> {
-    parallel::collect_each(part.runs.len(), |to| {
-        let run = &part.runs[to];
-        let vertex = |at: u32| run.start + at;
-        let sent = candidates[to].iter().copied().filter(|&at| present(vertex(at))).collect();
-        encode_at(run.len(), sent, none, |at| value(vertex(at)))
-    })
-}
-
-/// As [`to_mirrors`], of candidates alone; `none` is sent where the others have to be sent too.
-pub(super) fn candidates_to_mirrors<T: Item>(
-    part: &Part,
-    candidates: &Candidates,
-    none: T,
-    present: impl Fn(usize, VertexId) -> bool + Sync,
-    value: impl Fn(usize, VertexId) -> T + Sync,
-) -> Vec<Option<Message>> {
-    let first = part.own().start;
-    of_mirrored(part, |to, start, own| {
-        let vertex = |at: u32| first + own[at as usize];
-        let present = |at: &u32| present(start + *at as usize, vertex(*at));
-        let sent = candidates[to].iter().copied().filter(present).collect();
-        encode_at(own.len(), sent, none, |at| value(start + at as usize, vertex(at)))
-    })
-}
-
-/// The shorter form of a message with the values at these positions below `len`.
-fn encode_at<T: Item>(
+/// The shorter form of a message with these values at ascending positions below `len`; `none` is
+/// sent for the others if all positions are sent.
+pub(super) fn message<T: Item>(
     len: usize,
     positions: Vec<u32>,
+    values: Vec<T>,
     none: T,
-    value: impl Fn(u32) -> T,
 ) -> Option<Message> {
     if positions.is_empty() {
         return None;
     }
     if is_shorter_with_positions::<T>(positions.len(), len) {
-        let values = T::values(positions.iter().map(|&at| value(at)).collect());
-        return Some(Message { positions: Some(positions), values });
+        return Some(Message { positions: Some(positions), values: T::values(values) });
     }
     let mut all = vec![none; len];
-    positions.into_iter().for_each(|at| all[at as usize] = value(at));
+    positions.into_iter().zip(values).for_each(|(at, value)| all[at as usize] = value);
     Some(Message { positions: None, values: T::values(all) })
 }
 
@@ -154,6 +93,22 @@ pub(super) fn to_owners<T: Item>(
         let vertex = |at: usize| run.start + at as VertexId;
         let len = if to == part.index { 0 } else { run.len() };
         encode(len, |at| present(vertex(at)), |at| value(vertex(at)))
+    })
+}
+
+/// The same of boundary vertices in a set, in a time that depends on how many these are; `none` is
+/// sent for the others if that is shorter.
+pub(super) fn members_to_owners<T: Item>(
+    part: &Part,
+    set: &Bitmap,
+    none: T,
+    value: impl Fn(VertexId) -> T + Sync,
+) -> Vec<Option<Message>> {
+    parallel::collect_each(part.runs.len(), |to| {
+        let run = if to == part.index { 0..0 } else { part.runs[to].clone() };
+        let positions: Vec<u32> = set.iter_in(run.clone()).map(|v| v - run.start).collect();
+        let values = positions.iter().map(|at| value(run.start + at)).collect();
+        message(run.len(), positions, values, none)
     })
 }
 
@@ -173,7 +128,7 @@ pub(super) fn to_mirrors<T: Item>(
 }
 
 /// Calls `take` with position and value of each item of a message.
-fn for_each<T: Item>(message: &Received<'_>, mut take: impl FnMut(usize, T)) {
+pub(super) fn for_each<T: Item>(message: &Received<'_>, mut take: impl FnMut(usize, T)) {
     let values = items::<T>(message.values);
     match message.positions {
         None => values.enumerate().for_each(|(at, value)| take(at, value)),

@@ -46,7 +46,12 @@ pub(super) trait Program: Send + Sync {
     fn state(&self) -> Vec<(&'static str, Cells<'_>)>;
 
     /// Computes what follows from the arrays of the state, which have come from a checkpoint.
-    fn restored(&mut self, _part: &Part) {}
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    fn restored(&mut self, _part: &Part) -> Result<()> {
+        Ok(())
+    }
 
     /// The answer: values of own vertices.
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)>;

@@ -20,7 +20,7 @@ pub enum ShardAlgorithm {
         /// The probability to follow an edge.
         damping: f64,
     },
-    /// [`wcc`]. Shared: nothing.
+    /// [`wcc`]. Shared: the smallest number in the component of the hub that a shard knew.
     Wcc {
         /// The number of a vertex that all shards take for one of the largest component.
         hub: u64,
@@ -158,8 +158,7 @@ impl ShardRun {
             cells.restore(name, bytes)?;
         }
         let Self { engine, part, program, .. } = self;
-        engine.install(|| program.iter_mut().for_each(|program| program.restored(part)));
-        Ok(())
+        engine.install(|| program.iter_mut().try_for_each(|program| program.restored(part)))
     }
 
     /// The answer: values of own vertices, by name.

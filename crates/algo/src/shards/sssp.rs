@@ -145,10 +145,11 @@ impl Program for Sssp {
     }
 
     /// Which vertices wait is not in the state: to visit the lists of others again changes nothing.
-    fn restored(&mut self, part: &Part) {
+    fn restored(&mut self, part: &Part) -> Result<()> {
         part.own().filter(|&v| self.distance(v) != UNREACHED).for_each(|v| {
             self.waiting.insert(v);
         });
+        Ok(())
     }
 
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)> {

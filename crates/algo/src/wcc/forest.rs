@@ -30,6 +30,11 @@ impl Forest {
         flatten(&self.0);
     }
 
+    /// The same; calls `each` with every vertex and its root.
+    pub fn flatten_with(&self, each: impl Fn(VertexId, VertexId) + Sync) {
+        flatten_with(&self.0, each);
+    }
+
     #[inline(always)]
     pub fn parent(&self, v: VertexId) -> VertexId {
         parent(&self.0, v)
@@ -89,8 +94,12 @@ pub(super) fn join(parents: &[AtomicU32], a: u32, b: u32) -> u32 {
 
 /// Lets each point to its root, while no trees are joined.
 pub(super) fn flatten(parents: &[AtomicU32]) {
-    parallel::for_each_of(parents, |v, of_v| {
-        let mut v = v as u32;
+    flatten_with(parents, |_, _| {});
+}
+
+fn flatten_with(parents: &[AtomicU32], each: impl Fn(u32, u32) + Sync) {
+    parallel::for_each_of(parents, |first, of_first| {
+        let mut v = first as u32;
         // As `root`, but a parent only ever becomes smaller: a thread that has read a grandparent
         // before another one stored the root would put an ancestor back.
         let root = loop {
@@ -102,7 +111,8 @@ pub(super) fn flatten(parents: &[AtomicU32]) {
             parents[v as usize].fetch_min(grandparent, Ordering::Relaxed);
             v = grandparent;
         };
-        of_v.store(root, Ordering::Relaxed);
+        of_first.store(root, Ordering::Relaxed);
+        each(first as u32, root);
     });
 }
 

@@ -1,6 +1,6 @@
 //! Supersteps of shards give the answers of plain serial algorithms, in any number of shards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use cenote::import::WeightType;
@@ -346,10 +346,19 @@ fn check_components(is_long: bool) {
     for (set, threads) in sets(is_long).chain(sets_with_hub_neighbours()) {
         // Any hub will do, also one that is in no shard's largest component.
         for hub in [set.hub(), 399] {
+            let (mut known, mut names) = (None, 0);
             let found = set.run(&ShardAlgorithm::Wcc { hub }, threads, vec![], |_, reports| {
-                (any(reports, "sent") || any(reports, "waiting")).then(Vec::new)
+                let least = reports.iter().map(|report| report["least"]).min();
+                let is_known = known.is_none() || known == least;
+                names = sum(reports, "components");
+                known = least;
+                let goes_on = any(reports, "sent") || any(reports, "unsent") || !is_known;
+                goes_on.then(|| Vec::from_iter(least))
             });
-            assert_eq!(found, [Values::U64(set.components())], "{:?}", set.kind);
+            let expected: Vec<u32> = set.components().into_iter().map(|v| v as u32).collect();
+            let distinct = BTreeSet::from_iter(&expected).len() as u64;
+            assert_eq!(names + 1, distinct, "all but that of the hub, {:?}", set.kind);
+            assert_eq!(found, [Values::U32(expected)], "{:?}", set.kind);
         }
     }
 }
@@ -455,7 +464,8 @@ fn check_labels(is_long: bool) {
         let labels = set.run(&ShardAlgorithm::Cdlp, threads, vec![0], |superstep, _| {
             (superstep < 6).then(|| vec![u64::from(superstep == 5)])
         });
-        assert_eq!(labels, [Values::U64(set.labels(6))], "{:?}", set.kind);
+        let expected = set.labels(6).into_iter().map(|v| v as u32).collect();
+        assert_eq!(labels, [Values::U32(expected)], "{:?}", set.kind);
         assert_eq!(set.found_cores(threads), [Values::U32(set.cores())], "{:?}", set.kind);
     }
 }

@@ -296,9 +296,10 @@ impl Program for Kcore {
         vec![("bounds", Cells::U32(&self.bounds)), ("known", Cells::U32(&self.known))]
     }
 
-    fn restored(&mut self, _: &Part) {
+    fn restored(&mut self, _: &Part) -> Result<()> {
         copy(&self.bounds, &self.next);
         self.lists = Lists::All;
+        Ok(())
     }
 
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)> {
