@@ -7,9 +7,6 @@ from typing import Any
 from ._program import KernelProgram, Report, Shared
 
 
-NO_NUMBER = 2**64 - 1
-
-
 class WccProgram(KernelProgram):
     """Labels of components.
 
@@ -38,6 +35,4 @@ class WccProgram(KernelProgram):
         return None if is_known and not goes_on else {"least": least}
 
     def summary(self, superstep: int, shared: Shared, reports: list[Report]) -> dict[str, Any]:
-        # Shards count all components but that of the hub.
-        has_hub = any(report["least"] != NO_NUMBER for report in reports)
-        return {"components": sum(report["components"] for report in reports) + int(has_hub)}
+        return {"components": sum(report["components"] for report in reports)}

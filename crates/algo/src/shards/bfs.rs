@@ -25,7 +25,7 @@ use cenote_engine::{
 use super::Part;
 use super::degrees::{out_degrees, total};
 use super::exchange::{
-    Message, filled, from_mirrors, from_owners, members_to_owners, sent, to_mirrors,
+    Message, filled, from_mirrors, from_owners, members_to_mirrors, members_to_owners, sent,
 };
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values, plain_u32};
@@ -82,10 +82,16 @@ pub(super) struct Bfs {
 }
 
 impl Bfs {
-    pub fn new(part: &Part, sources: &[u64], parents: bool) -> Result<Self> {
+    /// A search; `degrees` are those of the run before, if it had them.
+    pub fn new(
+        part: &Part,
+        sources: &[u64],
+        parents: bool,
+        degrees: Option<HugeVec<AtomicU32>>,
+    ) -> Result<Self> {
         let places = part.places();
         let none = |cell: &AtomicU32| cell.store(UNREACHED, Ordering::Relaxed);
-        let degrees = out_degrees(part)?;
+        let degrees = degrees.map_or_else(|| out_degrees(part), Ok)?;
         let unvisited_edges = total(&degrees);
         let bfs = Self {
             levels: filled(places, none)?,
@@ -268,8 +274,7 @@ impl Program for Bfs {
         }
         let edges = self.advance(part);
         let messages = if is_bottom_up {
-            let is_new = |v| self.frontier.contains(v);
-            to_mirrors(part, |_, v| is_new(v), |_, v| u8::from(is_new(v)))
+            members_to_mirrors(part, self.frontier.bits(), 0_u8, |_| 1)
         } else {
             self.top_down(engine, part, level + 1)?
         };
@@ -295,6 +300,10 @@ impl Program for Bfs {
     fn state(&self) -> Vec<(&'static str, Cells<'_>)> {
         let parents = self.parents.iter().map(|parents| ("parents", Cells::U32(parents)));
         [("levels", Cells::U32(&self.levels))].into_iter().chain(parents).collect()
+    }
+
+    fn into_degrees(self: Box<Self>) -> Option<HugeVec<AtomicU32>> {
+        Some(self.degrees)
     }
 
     fn columns(&self, part: &Part) -> Vec<(&'static str, Values)> {

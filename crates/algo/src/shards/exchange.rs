@@ -127,6 +127,27 @@ pub(super) fn to_mirrors<T: Item>(
     })
 }
 
+/// The same of own vertices in a set.
+pub(super) fn members_to_mirrors<T: Item>(
+    part: &Part,
+    set: &Bitmap,
+    none: T,
+    value: impl Fn(VertexId) -> T + Sync,
+) -> Vec<Option<Message>> {
+    let first = part.own().start;
+    of_mirrored(part, |_, _, own| {
+        let (mut at, mut positions) = (0, Vec::new());
+        for v in set.iter_in(part.own()) {
+            at += own[at..].iter().take_while(|&&mirrored| mirrored < v - first).count();
+            if own.get(at) == Some(&(v - first)) {
+                positions.push(at as u32);
+            }
+        }
+        let values = positions.iter().map(|&at| value(first + own[at as usize])).collect();
+        message(own.len(), positions, values, none)
+    })
+}
+
 /// Calls `take` with position and value of each item of a message.
 pub(super) fn for_each<T: Item>(message: &Received<'_>, mut take: impl FnMut(usize, T)) {
     let values = items::<T>(message.values);

@@ -1,6 +1,8 @@
 //! What an algorithm on a shard is: supersteps, and arrays that they depend on.
 
-use cenote_engine::Engine;
+use std::sync::atomic::AtomicU32;
+
+use cenote_engine::{Engine, HugeVec};
 
 use super::Part;
 use super::exchange::{Message, Received};
@@ -51,6 +53,11 @@ pub(super) trait Program: Send + Sync {
     /// There is no memory for it.
     fn restored(&mut self, _part: &Part) -> Result<()> {
         Ok(())
+    }
+
+    /// The out-degrees of own vertices for the run that comes next, if the program has them.
+    fn into_degrees(self: Box<Self>) -> Option<HugeVec<AtomicU32>> {
+        None
     }
 
     /// The answer: values of own vertices.

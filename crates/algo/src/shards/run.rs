@@ -1,8 +1,9 @@
 //! A run on a shard: its engine, and the program that does the supersteps.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
-use cenote_engine::{Engine, EngineConfig, Needs, Strategy};
+use cenote_engine::{Engine, EngineConfig, HugeVec, Needs, Strategy};
 
 use super::exchange::Received;
 use super::program::{Input, Program, Step};
@@ -20,7 +21,7 @@ pub enum ShardAlgorithm {
         /// The probability to follow an edge.
         damping: f64,
     },
-    /// [`wcc`]. Shared: the smallest number in the component of the hub that a shard knew.
+    /// [`wcc`]. Shared: the smallest number in the component of the hub that a shard has reported.
     Wcc {
         /// The number of a vertex that all shards take for one of the largest component.
         hub: u64,
@@ -95,7 +96,7 @@ impl ShardRun {
             _ => config,
         };
         let engine = Engine::new(Arc::clone(&part.graph), config, &needs)?;
-        let program = program(&engine, &part, algorithm)?;
+        let program = program(&engine, &part, algorithm, None)?;
         Ok(Self { engine, part, needs, program: Some(program) })
     }
 
@@ -108,9 +109,9 @@ impl ShardRun {
         if Self::needs(&self.part, self.engine.config(), algorithm)? != self.needs {
             return Ok(false);
         }
-        // Its arrays make room for the next ones.
-        self.program = None;
-        self.program = Some(program(&self.engine, &self.part, algorithm)?);
+        // Its other arrays make room for the next ones.
+        let degrees = self.program.take().and_then(Program::into_degrees);
+        self.program = Some(program(&self.engine, &self.part, algorithm, degrees)?);
         Ok(true)
     }
 
@@ -167,14 +168,19 @@ impl ShardRun {
     }
 }
 
-/// The supersteps of an algorithm, with their arrays.
-fn program(engine: &Engine, part: &Part, algorithm: &ShardAlgorithm) -> Result<Box<dyn Program>> {
+/// The supersteps of an algorithm, with their arrays; `degrees` are those of the run before.
+fn program(
+    engine: &Engine,
+    part: &Part,
+    algorithm: &ShardAlgorithm,
+    degrees: Option<HugeVec<AtomicU32>>,
+) -> Result<Box<dyn Program>> {
     engine.install(|| {
         Ok(match algorithm {
             ShardAlgorithm::PageRank { damping } => pagerank::new(part, *damping)?,
             ShardAlgorithm::Wcc { hub } => Box::new(wcc::Wcc::new(part, *hub)?),
             ShardAlgorithm::Bfs { sources, parents } => {
-                Box::new(bfs::Bfs::new(part, sources, *parents)?)
+                Box::new(bfs::Bfs::new(part, sources, *parents, degrees)?)
             }
             ShardAlgorithm::Sssp { sources } => Box::new(sssp::Sssp::new(part, sources)?),
             ShardAlgorithm::Degrees => Box::new(degrees::Degrees::new(part)?),

@@ -21,7 +21,7 @@ pub(super) struct Labels {
     numbers: Arc<Vec<u64>>,
     own: Range<VertexId>,
     hub: u32,
-    /// The own roots that name a component, but for that of the hub.
+    /// The own vertices that name a component; the hub names its own.
     pub components: u64,
     /// The smallest number of a vertex that is known to be in the component of the hub.
     pub least: u64,
@@ -82,10 +82,11 @@ impl Labels {
 
     /// Counts the components after the pass, before a label is lowered.
     pub fn count(&mut self, part: &Part) {
+        let has_hub = part.vertex_of(self.hub.into()).is_some_and(|hub| self.own.contains(&hub));
         let is_name = |v: VertexId| {
             self.forest.parent(v) == v && self.lowered[v as usize].load(Ordering::Relaxed) == 0
         };
-        self.components = part.count_own(is_name) as u64;
+        self.components = part.count_own(is_name) as u64 + u64::from(has_hub);
     }
 
     /// Computes what follows from the arrays, which have come from a checkpoint.
