@@ -69,8 +69,8 @@ pub(super) struct Bfs {
     found: Vec<FrontierPart>,
     /// Own vertices that are reached, and all boundary vertices.
     visited: Bitmap,
-    /// In a bottom-up step the vertices of the level, with those of the boundary; in a top-down step
-    /// the boundary vertices that the shard first reaches.
+    /// In a bottom-up step the vertices of the level, with those of the boundary; in a top-down
+    /// step the boundary vertices that the shard first reaches.
     marked: Bitmap,
     /// Vertices whose lists no bottom-up step needs after one over hub neighbours, which may be all
     /// that they have; `None` if hub neighbours are not used.

@@ -122,7 +122,7 @@ impl Set {
     }
 
     /// Runs supersteps until `decide` tells no more. Of every third superstep the state is restored
-    /// in a new run. Returns the columns, and the most bytes of a superstep.
+    /// in a new run or in one that starts again. Returns the columns.
     fn run(
         &self,
         algorithm: &ShardAlgorithm,
@@ -144,7 +144,9 @@ impl Set {
             if superstep % 3 == 2 {
                 for (run, shard) in runs.iter_mut().zip(&shards) {
                     let state = run.state();
-                    *run = start(shard);
+                    if superstep % 2 == 0 || !run.restart(algorithm).unwrap() {
+                        *run = start(shard);
+                    }
                     let of = |name: &str| state.iter().find(|(known, _)| *known == name);
                     run.restore(|name| of(name).map(|(_, values)| values.bytes())).unwrap();
                 }

@@ -38,8 +38,8 @@ const GIANT: u32 = 0;
 /// No label.
 const NONE: u32 = u32::MAX;
 
-/// Memory: 8 bytes a vertex of the file, 4 of the answer, a bit more each, 8 bytes for each attached
-/// vertex, 16 for each exchanged label.
+/// Memory: 8 bytes a vertex of the file, 4 of the answer, a bit more each, 8 bytes for each
+/// attached vertex, 16 for each exchanged label.
 pub(super) fn bytes_for(part: &Part) -> u64 {
     12 * part.places() as u64 + Bitmap::bytes_for(part.places()) + 24 * part.exchanged()
 }
