@@ -278,7 +278,8 @@ impl<'g> Subgraph<'g> {
         let count = streamed.vertices + names_bytes.div_ceil(VERTEX_BYTES);
         let set_bytes = Bitmap::bytes_for(self.graph.stored().vertices());
         let vertices_bytes = (count * VERTEX_BYTES + set_bytes) * QUARTER;
-        let lists_bytes = sufficient_for_visits(|bytes| self.visit(bytes))? * QUARTER;
+        let lists_bytes = sufficient_for_visits(self.graph, |bytes| self.visit(bytes))?;
+        let lists_bytes = lists_bytes * QUARTER;
         // Fewer vertices may have longer lists, and get hub neighbours that all together do not.
         let stored = self.graph.stored();
         let may_have_hubs = !stored.is_directed() || stored.has_in_edges();

@@ -19,6 +19,7 @@ fn the_memory_that_an_error_names_is_enough() {
     bench.succeed("generate kron --scale 9 --edge-factor 24 --out k.u32");
     bench.succeed("generate grid --rows 20 --cols 30 --out near.txt");
     bench.succeed("import near.txt k.u32 --out g.cenote");
+    bench.succeed("import k.u32 --tier a=.:1MiB --tier b=. --out tiered.cenote");
     std::fs::write(bench.path("vertices.txt"), "1\n5000 17\n").unwrap();
     let lines = [
         "import near.txt --overwrite --out i.cenote",
@@ -34,6 +35,8 @@ fn the_memory_that_an_error_names_is_enough() {
         "run louvain g.cenote",
         "subgraph g.cenote --source 0 --hops 1 --overwrite --out s.cenote",
         "subgraph g.cenote --source 0 --hops 2 --threads 64 --overwrite --out s.cenote",
+        "shard g.cenote --shards 2 --out shards",
+        "shard tiered.cenote --shards 3 --out tiered-shards",
         "compact g.cenote --overwrite --out c.cenote",
         "neighbors g.cenote 0",
     ];
