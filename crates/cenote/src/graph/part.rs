@@ -87,7 +87,7 @@ pub(crate) fn streamed_ids(graph: &Graph) -> Result<StreamedIds> {
     Ok(if has_names(stored) { StreamedIds::Names(bytes) } else { StreamedIds::Integers(largest) })
 }
 
-/// A share of a budget that suffices for visits of a graph: made by `visit`, with a budget of bytes.
+/// A share of a budget that suffices for visits of a graph, made by `visit` with so many bytes.
 pub(crate) fn sufficient_for_visits<'g>(
     graph: &Graph,
     visit: impl Fn(u64) -> Visit<'g>,
