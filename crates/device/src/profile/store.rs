@@ -20,7 +20,7 @@ const PROFILE_BYTES_MAX: u64 = 16 << 20;
 pub enum Saved {
     /// It is in this file.
     At(PathBuf),
-    /// The profile in this file is calmer, and is still the one that runs go by.
+    /// The profile in this file is calmer, and is still the one that runs use.
     Kept {
         /// The file of the saved profile.
         path: PathBuf,
