@@ -137,7 +137,9 @@ impl<'a> GivenValues<'a> {
 fn of_whole(error: ImportError, given: usize) -> ImportError {
     match error {
         ImportError::Memory { input, needed, what, .. } => {
-            ImportError::Memory { input, given, needed: needed * READ_SHARE, what }
+            // Blocks of text grow with the memory, too.
+            let needed = needed.saturating_add(needed / 16).saturating_mul(READ_SHARE);
+            ImportError::Memory { input, given, needed, what }
         }
         other => other,
     }
