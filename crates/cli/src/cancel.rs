@@ -52,7 +52,7 @@ pub fn listen() -> Result<()> {
         eprintln!("cenote: interrupted");
         std::process::exit(INTERRUPTED.into());
     })
-    .context("cannot listen for Ctrl-C")
+    .context("cannot start the thread that listens for Ctrl-C; is the limit of processes too low?")
 }
 
 /// Files and folders that an interruption removes: those of a folder whose names begin with a

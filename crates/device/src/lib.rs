@@ -10,6 +10,7 @@
 //! - [`profile`]: measures a device into a model
 //! - [`plan`]: chooses extents and depth from a profile
 //! - [`heap`]: how the allocator returns memory
+//! - [`small_file`]: files that are read as a whole
 //! - [`standard_output`]: whether it was open when the process started
 //! - [`threads`]: how many threads work is divided among
 //! - [`unnamed`]: files without a name, and read-only mappings of them
@@ -50,6 +51,7 @@ mod random;
 pub mod request;
 mod setters;
 mod slab;
+pub mod small_file;
 pub mod standard_output;
 pub mod threads;
 pub mod unnamed;

@@ -125,7 +125,10 @@ pub enum ImportError {
         input: String,
     },
     /// The system could not start a thread.
-    #[error("cannot start a worker thread: {0}; ask for fewer `threads`")]
+    #[error(
+        "cannot start a worker thread: {0}; use fewer threads, or raise the limit of \
+             processes"
+    )]
     Threads(std::io::Error),
     /// The output or a spill file could not be created or renamed.
     #[error("{}: cannot {action}: {source}", path.display())]

@@ -22,9 +22,10 @@ use crate::workspace::Workspace;
 pub(crate) const VALUES_TOGETHER: usize = 1 << 16;
 pub(crate) const TEXT_TOGETHER: usize = 4 << 20;
 
-/// Memory for reading the files, of that of the import at most `1 / READ_SHARE`.
-const READ_BYTES: usize = 64 << 20;
+/// Memory for reading the files: `1 / READ_SHARE` of that of the import, or so little that no
+/// import has less.
 const READ_SHARE: usize = 4;
+const READ_BYTES_MIN: usize = 1 << 20;
 
 /// Sets the values of a graph that is written but not published.
 pub(crate) type SetValues<'a> = dyn Fn(&Store) -> Result<()> + Sync + 'a;
@@ -95,12 +96,13 @@ impl<'a> GivenValues<'a> {
         }
         let mut kind = config.values;
         let (mut found, progress) = (0u64, Quiet(progress));
-        let memory_bytes = READ_BYTES.min(config.memory_bytes / READ_SHARE);
+        let memory_bytes = (config.memory_bytes / READ_SHARE).max(READ_BYTES_MIN);
         let mut visit = |_: IdRef<'_>, text: &str| {
             found += 1;
             value_of(text, &mut kind).map(drop)
         };
-        for_each_value(&files, true, memory_bytes, &progress, &mut visit)?;
+        let read = for_each_value(&files, true, memory_bytes, &progress, &mut visit);
+        read.map_err(|error| of_whole(error, config.memory_bytes))?;
         let kind = kind.filter(|_| found > 0);
         Ok(kind.map(|kind| Self { files, kind, memory_bytes, progress }))
     }
@@ -128,6 +130,18 @@ impl<'a> GivenValues<'a> {
             Some(error) => Err(error),
             None => read.and_then(|()| set_values(store, &values)),
         }
+    }
+}
+
+/// An error of the share of the memory names the memory of the whole import.
+fn of_whole(error: ImportError, given: usize) -> ImportError {
+    match error {
+        ImportError::Memory { input, needed, what, .. } => {
+            // Blocks of text grow with the memory, too.
+            let needed = needed.saturating_add(needed / 16).saturating_mul(READ_SHARE);
+            ImportError::Memory { input, given, needed, what }
+        }
+        other => other,
     }
 }
 

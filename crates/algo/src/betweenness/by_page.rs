@@ -49,15 +49,15 @@ pub(super) struct Sets<'a> {
     /// For those of them whose lists span pages.
     pub frontier: &'a mut Frontier,
     /// On a directed graph, for settled vertices of which those that need them do not know yet.
-    pub untold: Option<&'a Bitmap>,
+    pub unreported: Option<&'a Bitmap>,
 }
 
 impl Search<'_> {
     /// Bytes for so many pages of lists of each direction, beside the state and sets of vertices.
     pub fn bytes_for(pages_out: u64, pages_in: u64) -> u64 {
-        let settling = |settled: u64, told: u64| {
-            let untold = if pages_in == 0 { 0 } else { Worklist::bytes_for(told) };
-            untold
+        let settling = |settled: u64, reported: u64| {
+            let unreported = if pages_in == 0 { 0 } else { Worklist::bytes_for(reported) };
+            unreported
                 .saturating_add(2 * Bitmap::bytes_for(settled as usize))
                 .saturating_add(round_bytes(settled))
         };
@@ -266,7 +266,7 @@ struct Settling<'a, S> {
     /// The pages on which lists of such vertices start that run on.
     pages_of_long: Bitmap,
     /// On a directed graph, settled vertices of which those that need them do not know yet.
-    untold: Option<Worklist<'a>>,
+    unreported: Option<Worklist<'a>>,
     frontier: &'a mut Frontier,
 }
 
@@ -276,14 +276,24 @@ impl<'a, S: Settle> Settling<'a, S> {
         let direction = if graph.is_directed() { S::LISTS } else { Direction::Out };
         let adjacency = |direction| graph.adjacency(direction).expect("demanded at the start");
         let lists = adjacency(direction);
-        let untold = match sets.untold {
+        let unreported = match sets.unreported {
             Some(set) => Some(Worklist::new(adjacency(direction.reversed()), set)?),
             None => None,
         };
         let set_of_pages = || Bitmap::new(lists.pages() as usize);
         let (pages, pages_of_long) = (set_of_pages()?, set_of_pages()?);
         let (due, frontier) = (sets.due, &mut *sets.frontier);
-        Ok(Self { engine, settle, direction, lists, due, pages, pages_of_long, untold, frontier })
+        Ok(Self {
+            engine,
+            settle,
+            direction,
+            lists,
+            due,
+            pages,
+            pages_of_long,
+            unreported,
+            frontier,
+        })
     }
 
     fn run(mut self, what: &str) -> Result<()> {
@@ -302,9 +312,9 @@ impl<'a, S: Settle> Settling<'a, S> {
             let pages = NamedPages::of_step(&pages);
             self.engine.visit_pages(label, self.direction, pages, &self)?;
             self.try_long(&format!("{what}, long lists, round {round}"))?;
-            if let Some(untold) = &self.untold {
-                let label = format!("{what}, told in round {round}");
-                follow(self.engine, &label, self.direction.reversed(), untold, &Tell(&self))?;
+            if let Some(unreported) = &self.unreported {
+                let label = format!("{what}, reported in round {round}");
+                follow(self.engine, &label, self.direction.reversed(), unreported, &Report(&self))?;
             }
         }
         let is_settled = |v| self.settle.is_settled(v as VertexId);
@@ -335,7 +345,7 @@ impl<'a, S: Settle> Settling<'a, S> {
     /// Settles the vertex of a list, if possible.
     fn try_now(&self, list: &List<'_>, local: &mut Local) {
         let (v, search) = (list.vertex, self.settle.search());
-        // It is due again if it saw that one that it needs was settled before it was told.
+        // It is due again if it saw that one that it needs was settled before it was reported.
         if self.settle.is_settled(v) && !self.settle.is_first(v) {
             return;
         }
@@ -343,8 +353,8 @@ impl<'a, S: Settle> Settling<'a, S> {
         if !self.settle.settle(v, targets) {
             return;
         }
-        if let Some(untold) = &self.untold {
-            return untold.activate(v, 0);
+        if let Some(unreported) = &self.unreported {
+            return unreported.activate(v, 0);
         }
         let mut is_needed = false;
         for &other in targets.iter().filter(|&&other| self.settle.is_needed_by(v, other)) {
@@ -405,8 +415,8 @@ impl<S: Settle> Kernel for Settling<'_, S> {
         let turn = |v| (self.settle.turn(v), v);
         self.due.take_in(local.whole.clone(), |v| before.push_back(turn(v)));
         fence(Ordering::Acquire);
-        if self.untold.is_some() {
-            // These lists do not say who in the page needs a vertex that is settled now.
+        if self.unreported.is_some() {
+            // These lists do not say which vertices of the page need one that is settled now.
             before.retain(|&(_, v)| self.settle.is_settled(v));
             let unsettled = local.whole.clone().filter(|&v| !self.settle.is_settled(v));
             before.extend(unsettled.map(turn));
@@ -447,9 +457,9 @@ impl<S: Settle> Kernel for Long<'_, '_, S> {
 
 /// On a directed graph: makes due the vertices that need one that was settled. These are in its
 /// lists of the other direction.
-struct Tell<'a, 's, S>(&'a Settling<'s, S>);
+struct Report<'a, 's, S>(&'a Settling<'s, S>);
 
-impl<S: Settle> Follow for Tell<'_, '_, S> {
+impl<S: Settle> Follow for Report<'_, '_, S> {
     fn edge(&self, v: VertexId, other: VertexId) -> Option<VertexId> {
         if self.0.settle.is_needed_by(v, other) {
             self.0.settle.note_needed(v);

@@ -326,8 +326,8 @@ struct Batches<'e> {
     pages_max: f64,
     /// [`Search::words`] from the time on when searches go by page; empty before.
     words: HugeVec<AtomicU32>,
-    /// [`Sets::untold`], likewise.
-    untold: Option<Bitmap>,
+    /// [`Sets::unreported`], likewise.
+    unreported: Option<Bitmap>,
     /// Levels whose path counts are smaller by [`sweep::SHRINK`] than those of the level before,
     /// and in which lanes; in ascending order.
     shrunk: Vec<(u32, u32)>,
@@ -347,7 +347,7 @@ impl<'e> Batches<'e> {
             levels: Levels::new(n)?,
             pages_max: pages_max(engine, lanes),
             words: HugeVec::zeroed(0)?,
-            untold: None,
+            unreported: None,
             shrunk: Vec::new(),
         })
     }
@@ -376,7 +376,7 @@ impl<'e> Batches<'e> {
         let (graph, n) = (self.engine.graph(), self.engine.graph().vertices());
         self.levels = Levels::new(0)?;
         self.words = HugeVec::zeroed(n)?;
-        self.untold = graph.is_directed().then(|| Bitmap::new(n)).transpose()?;
+        self.unreported = graph.is_directed().then(|| Bitmap::new(n)).transpose()?;
         self.frontier.clear();
         self.next.clear();
         self.lanes.divide(1);
@@ -385,7 +385,7 @@ impl<'e> Batches<'e> {
 
     /// From here on searches go by level, however deep they are.
     fn return_to_levels(&mut self) -> Result<()> {
-        (self.words, self.untold) = (HugeVec::zeroed(0)?, None);
+        (self.words, self.unreported) = (HugeVec::zeroed(0)?, None);
         self.levels = Levels::new(self.engine.graph().vertices())?;
         self.lanes.divide(self.batch);
         self.pages_max = f64::INFINITY;
@@ -395,9 +395,9 @@ impl<'e> Batches<'e> {
     /// Searches by page, one source after the other; false if finding the levels of the first takes
     /// more than `visits_max` visits of pages. Then nothing is added to the sums.
     fn by_page(&mut self, sources: &[VertexId], visits_max: u64) -> Result<bool> {
-        let Self { engine, lanes, words, untold, ranks, sums, frontier, next, .. } = self;
+        let Self { engine, lanes, words, unreported, ranks, sums, frontier, next, .. } = self;
         let search = Search { engine, lanes, words, ranks, sums };
-        let mut sets = Sets { due: next.bits(), frontier, untold: untold.as_ref() };
+        let mut sets = Sets { due: next.bits(), frontier, unreported: unreported.as_ref() };
         let mut visits_max = visits_max;
         for &source in sources {
             if !search.find_levels(source, &sets, visits_max)? {

@@ -15,7 +15,7 @@ use super::partition::{Partition, get, weight};
 use super::tally::Tally;
 use crate::report::Result;
 
-/// The most rounds; who is alone then is a vertex of the next level.
+/// The most rounds; a vertex that is alone then is one of the next level.
 const ROUNDS_MAX: u64 = 8;
 
 /// Rounds end when fewer than one vertex in so many has joined.

@@ -6,10 +6,10 @@
 //!
 //! - *top-down*: they mark their neighbours; those in the boundary are sent to the owners, once,
 //!   when the shard first reaches them: a later candidate would be of a higher level.
-//! - *bottom-up*: they are sent to those who have them in their boundary, and in the next superstep
-//!   each unvisited own vertex looks for an in-neighbour of level t. Lists ascend, so the first
-//!   one has the smallest number. It needs in-lists. Hub neighbours, where the shard has them and
-//!   parents are not asked for, find most, and only the lists of the others are read.
+//! - *bottom-up*: they are sent to the shards that have them in their boundary, and in the next
+//!   superstep each unvisited own vertex looks for an in-neighbour of level t. Lists ascend, so the
+//!   first one has the smallest number. It needs in-lists. Hub neighbours, where the shard has them
+//!   and parents are not asked for, find most, and only the lists of the others are read.
 //!
 //! **Source.** Beamer, Buluç, Asanović and Patterson, "Distributed memory breadth-first search
 //! revisited: enabling bottom-up search", IPDPSW 2013.

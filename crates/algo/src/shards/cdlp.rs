@@ -1,5 +1,5 @@
 //! Label propagation on a shard: [`crate::cdlp`], where owners send labels that have changed to
-//! those who have the vertex in their boundary. Labels are numbers of vertices.
+//! the shards that have the vertex in their boundary. Labels are numbers of vertices.
 //!
 //! **Trick.** The label of a vertex can change only if that of a neighbour did. A pass over the
 //! list finds that out in a set of changed vertices, which is much smaller than the labels.

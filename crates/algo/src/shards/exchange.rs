@@ -112,8 +112,9 @@ pub(super) fn members_to_owners<T: Item>(
     })
 }
 
-/// Messages with values of own vertices to those who have them in their boundary. The closures get
-/// the place of a vertex in all lists of mirrored vertices, one after the other, and the vertex.
+/// Messages with values of own vertices to the shards that have them in their boundary. The
+/// closures get the place of a vertex in all lists of mirrored vertices, one after the other, and
+/// the vertex.
 pub(super) fn to_mirrors<T: Item>(
     part: &Part,
     present: impl Fn(usize, VertexId) -> bool + Sync,

@@ -1,10 +1,10 @@
 //! PageRank on a shard: [`crate::pagerank`], where the shares of boundary vertices come from their
 //! owners, or the mass for them goes there.
 //!
-//! [`Pull`], where shards have in-lists: an owner sends rank / out-degree to those who have the
-//! vertex in their boundary. [`Push`], for the others: the mass for boundary vertices is added up
-//! in the shard, and sent to the owners. Both add integers, so the sums do not depend on how their
-//! terms are grouped.
+//! [`Pull`], where shards have in-lists: an owner sends rank / out-degree to the shards that have
+//! the vertex in their boundary. [`Push`], for the others: the mass for boundary vertices is added
+//! up in the shard, and sent to the owners. Both add integers, so the sums do not depend on how
+//! their terms are grouped.
 
 use std::num::Wrapping;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

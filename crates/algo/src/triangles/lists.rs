@@ -124,13 +124,13 @@ impl Arena {
     }
 
     /// Words of lists that certainly fit, however they are distributed: a slab is closed when the
-    /// longest list may not fit, and every worker may leave one slab partly empty.
+    /// longest list may not fit, and every worker but one may leave a slab that it has just begun.
     pub fn room(&self, workers: usize) -> u64 {
-        let usable = |used: &usize| {
+        let usable = |used: usize| {
             (self.slab_words - used).saturating_sub(self.list_words_max as usize) as u64
         };
-        let all: u64 = self.used.iter().map(usable).sum();
-        all.saturating_sub((workers as u64 - 1) * self.slab_words as u64)
+        let all: u64 = self.used.iter().map(|&used| usable(used)).sum();
+        all.saturating_sub((workers as u64 - 1) * usable(0))
     }
 
     pub fn clear(&mut self) {
@@ -282,5 +282,44 @@ impl<'a> ListWriter<'a> {
             }
         }
         Some(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arena_has_room_for_what_its_bytes_were_computed_for() {
+        for workers in [1, 2, 8, 9, 64, 512] {
+            for (list_words_max, unit) in [(3, 1), (1_000, 4), (40_000, 8)] {
+                let shape = Shape { list_words_max, unit, doubles: false };
+                let (slab, usable) = (shape.slab_words(), shape.slab_words() - list_words_max);
+                for words in [1, list_words_max, usable, usable + 1, 3 * slab] {
+                    let arena = Arena::new(shape, shape.bytes_for(words, workers)).unwrap();
+                    let room = arena.room(workers);
+                    assert!(room >= words, "{workers} workers, {words} words of {shape:?}: {room}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lists_that_have_room_fit_however_workers_share_slabs() {
+        let (workers, shape) = (9, Shape { list_words_max: 256, unit: 4, doubles: false });
+        let mut arena = Arena::new(shape, shape.bytes_for(5_000, workers)).unwrap();
+        let mut left = arena.room(workers);
+        let supply = arena.supply();
+        let mut writers: Vec<ListWriter<'_>> = (0..workers).map(|_| ListWriter::new()).collect();
+        // All but one begin a slab and go no further.
+        for writer in &mut writers[1..] {
+            assert!(writer.reserve(&supply, 1).is_some());
+            left -= 4;
+        }
+        for words in [256, 252, 200, 4].iter().cycle() {
+            let Some(after) = left.checked_sub(*words) else { break };
+            assert!(writers[0].reserve(&supply, *words as usize).is_some(), "{left} words left");
+            left = after;
+        }
     }
 }

@@ -87,15 +87,20 @@ pub(crate) fn streamed_ids(graph: &Graph) -> Result<StreamedIds> {
     Ok(if has_names(stored) { StreamedIds::Names(bytes) } else { StreamedIds::Integers(largest) })
 }
 
-/// A share of a budget that suffices for visits: made by `visit`, with a budget of bytes.
-pub(crate) fn sufficient_for_visits<'g>(visit: impl Fn(u64) -> Visit<'g>) -> Result<u64> {
+/// A share of a budget that suffices for visits of a graph, made by `visit` with so many bytes.
+pub(crate) fn sufficient_for_visits<'g>(
+    graph: &Graph,
+    visit: impl Fn(u64) -> Visit<'g>,
+) -> Result<u64> {
+    // The policy of tiers takes more memory as it learns, until the lists are read.
+    let learned = if graph.tiers().is_some() { 1 << 20 } else { 0 };
     let mut bytes = 1 << 20;
     loop {
         match visit(bytes).open() {
             // Batches are a part of it, so it may need more itself.
             Err(Error::MemoryBudget { suggested, .. }) => bytes = suggested << 20,
             Err(other) => return Err(other),
-            Ok(_) => return Ok(bytes),
+            Ok(_) => return Ok(bytes + learned),
         }
     }
 }

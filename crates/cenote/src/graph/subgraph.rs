@@ -15,7 +15,7 @@ use super::part::{
 };
 use super::{Graph, ListBatch, Pass, StoredGraph, Visit};
 use crate::error::{Error, Result};
-use crate::import::{IdKind, Import};
+use crate::import::{HubNeighboursChoice, IdKind, Import};
 use crate::keys::Keys;
 use crate::memory::{MemorySize, budget_bytes};
 use crate::output::{self, partial};
@@ -278,8 +278,16 @@ impl<'g> Subgraph<'g> {
         let count = streamed.vertices + names_bytes.div_ceil(VERTEX_BYTES);
         let set_bytes = Bitmap::bytes_for(self.graph.stored().vertices());
         let vertices_bytes = (count * VERTEX_BYTES + set_bytes) * QUARTER;
-        let lists_bytes = sufficient_for_visits(|bytes| self.visit(bytes))? * QUARTER;
-        let import_bytes = self.import().memory_for(streamed) * HALF;
+        let lists_bytes = sufficient_for_visits(self.graph, |bytes| self.visit(bytes))?;
+        let lists_bytes = lists_bytes * QUARTER;
+        // Fewer vertices may have longer lists, and get hub neighbours that all together do not.
+        let stored = self.graph.stored();
+        let may_have_hubs = !stored.is_directed() || stored.has_in_edges();
+        let import = match may_have_hubs {
+            true => self.import().hub_neighbours(HubNeighboursChoice::Yes),
+            false => self.import(),
+        };
+        let import_bytes = import.memory_for(streamed) * HALF;
         Ok(vertices_bytes.max(lists_bytes).max(import_bytes))
     }
 

@@ -1,9 +1,9 @@
 //! What the folder of a sharded graph holds, as JSON.
 
-use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
+use cenote_device::small_file;
 use crc_fast::{CrcAlgorithm, checksum};
 use serde::{Deserialize, Serialize};
 
@@ -102,7 +102,7 @@ impl Manifest {
     pub fn read(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let path = folder.join(MANIFEST);
-        let text = match fs::read_to_string(&path) {
+        let text = match small_file::open(&path).and_then(io::read_to_string) {
             Ok(text) => text,
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
@@ -210,6 +210,8 @@ pub(super) fn crc32(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn manifest() -> Manifest {

@@ -222,7 +222,8 @@ impl<'g> Sharding<'g> {
     fn sufficient(&self) -> Result<u64> {
         let (stored, mut lists_bytes) = (self.graph.stored(), 0);
         for &direction in self.directions() {
-            let of_direction = sufficient_for_visits(|bytes| self.visit(direction, bytes))?;
+            let of_direction =
+                sufficient_for_visits(self.graph, |bytes| self.visit(direction, bytes))?;
             lists_bytes = of_direction.max(lists_bytes);
         }
         let vertices = stored.vertices() as u64;

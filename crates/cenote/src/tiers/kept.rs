@@ -4,12 +4,12 @@
 //! [`Worker::stop`](cenote_tier::device::Worker::stop), which has its own checksum. If the file is
 //! lost, the policy starts without state, with a warning.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use cenote_device::small_file;
 use cenote_tier::device::WorkerReport;
 use cenote_tier::device::header::SetId;
 use cenote_tier::policy::PolicySpec;
@@ -101,7 +101,7 @@ impl Kept {
 
     /// Whether the map file `graph` is the one that its import made, not a copy.
     pub fn owns_tiers(graph: &Path) -> bool {
-        let Ok(file) = File::open(path_of(graph)) else { return false };
+        let Ok(file) = small_file::open(&path_of(graph)) else { return false };
         let mut line = Vec::new();
         let read = BufReader::new(file).take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
         let about = read.ok().and_then(|_| serde_json::from_slice::<About>(&line).ok());
@@ -125,7 +125,7 @@ impl Kept {
 
     fn read(&self) -> Result<Self, String> {
         let text = |error: std::io::Error| error.to_string();
-        let mut file = BufReader::new(File::open(&self.path).map_err(text)?);
+        let mut file = BufReader::new(small_file::open(&self.path).map_err(text)?);
         let mut line = Vec::new();
         (&mut file).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).map_err(text)?;
         // The state, which may be long, is read only after the line was checked.

@@ -95,6 +95,8 @@ impl Update {
                 Err(Error::InvalidInput(error.to_string()))
             }
             (None, Err(ImportError::Memory { given, needed, what, .. })) => {
+                // Blocks of text grow with the memory, too.
+                let needed = needed.saturating_add(needed / 16);
                 let more = (needed.saturating_sub(given) as u64).saturating_mul(READ_SHARE);
                 let needed = self.memory_bytes.saturating_add(more);
                 Err(Error::MemoryBudget {

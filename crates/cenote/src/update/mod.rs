@@ -77,8 +77,7 @@ impl UpdateOptions {
     }
 
     /// Whether a commit returns only when its changes are on stable storage [default: yes]. If not,
-    /// a power cut may take the commits since the last merge; those that are left are whole, and
-    /// the first ones.
+    /// a power cut may undo the last of the commits since the last merge, each as a whole.
     pub fn synced(mut self, is_synced: bool) -> Self {
         self.is_synced = is_synced;
         self
@@ -169,8 +168,8 @@ impl UpdateOptions {
         Ok(update)
     }
 
-    /// A store with limits for a memory budget, and whether runs may be merged beside commits, and
-    /// are.
+    /// A store within a memory budget; whether its runs can be merged beside commits; whether they
+    /// are, since the memory suffices.
     fn with_limits(
         &self,
         store: Store,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use cenote::import::{Format, Header, IdKind, ImportError, ImportReport, InputSpec};
 use cenote::memory::{self, MemorySize};
 use cenote::partial::partial_name;
@@ -164,7 +164,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let memory_budget_bytes = import.memory_bytes().map_err(with_flags)?;
     let target = Target::of(args)?;
     let _target_guard = Guard::new(&target.path);
-    let report = import.run(&target.path).map_err(with_flags)?;
+    let report = import.run(&target.path).map_err(|error| target.error(error))?;
     drop(bar);
     let shards = target.shard(args, memory_budget_bytes)?;
     drop(guard);
@@ -213,6 +213,16 @@ impl Target {
         let mut name = partial_name(&args.out);
         name.push(".cenote");
         Ok(Self { path: args.out.with_file_name(name), shards })
+    }
+
+    /// The error of the import. What the shards will need is known when they are cut.
+    fn error(&self, error: ImportError) -> anyhow::Error {
+        let is_memory = matches!(error, ImportError::Memory { .. });
+        let error = with_flags(error);
+        match self.shards.filter(|_| is_memory) {
+            Some(_) => anyhow!("{error} for the graph, up to three times as much to cut it"),
+            None => error,
+        }
     }
 
     fn shard(&self, args: &Args, memory_bytes: usize) -> Result<Option<ShardsWritten>> {

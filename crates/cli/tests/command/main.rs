@@ -4,6 +4,7 @@
 //! - [`compact`]: a changed graph becomes that of an import
 //! - [`generate`]: what it writes and what it refuses
 //! - [`graph`]: import, info, check, neighbors, export
+//! - [`hints`]: errors that name the memory that would do
 //! - [`limits`]: numbers out of range, and systems that refuse threads, disk or a home
 //! - [`manners`]: help, pipes, exit status, messages of one line
 //! - [`outputs`]: paths that are no plain files
@@ -23,6 +24,7 @@ mod bands;
 mod compact;
 mod generate;
 mod graph;
+mod hints;
 mod interrupt;
 mod limits;
 mod manners;

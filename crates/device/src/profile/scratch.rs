@@ -128,6 +128,11 @@ fn fitting(directory: &Path, given: Option<u64>, notes: &mut Vec<String>) -> Res
         .map_err(|e| DeviceError::file(directory.display(), "size")(e.into()))?;
     let free = space.f_bavail.saturating_mul(space.f_frsize);
     let bytes = wanted.min(free / 2) / FILL_BYTES * FILL_BYTES;
+    if wanted < FILL_BYTES {
+        let reason =
+            format!("a scratch file of {wanted} bytes is too small: it has at least 1 MiB");
+        return Err(DeviceError::profile(directory.display(), reason));
+    }
     if bytes < SCRATCH_BYTES_MIN.min(wanted) || bytes == 0 {
         let reason = format!(
             "{} MiB are free, and a scratch file takes at least {} MiB and half of them: free \

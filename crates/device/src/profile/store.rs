@@ -10,13 +10,17 @@ use super::calm::Calm;
 use super::data::{PROFILE_VERSION, Profile};
 use super::identity::Identity;
 use crate::error::{DeviceError, Result};
+use crate::small_file;
+
+/// More than any profile has: about 20 KiB.
+const PROFILE_BYTES_MAX: u64 = 16 << 20;
 
 /// What became of a measured profile.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Saved {
     /// It is in this file.
     At(PathBuf),
-    /// The profile in this file is calmer, and is still the one that runs go by.
+    /// The profile in this file is calmer, and is still the one that runs use.
     Kept {
         /// The file of the saved profile.
         path: PathBuf,
@@ -146,7 +150,7 @@ impl ProfileStore {
     pub fn load(&self, identity: &Identity) -> Result<Option<Profile>> {
         use io::ErrorKind::{NotADirectory, NotFound};
         let Some(path) = self.path_of(identity) else { return Ok(None) };
-        match fs::read(&path) {
+        match small_file::read(&path, PROFILE_BYTES_MAX) {
             Ok(text) => parse(&path, &text).map(Some),
             Err(missing) if matches!(missing.kind(), NotFound | NotADirectory) => Ok(None),
             Err(source) => Err(DeviceError::file(path.display(), "read")(source)),

@@ -195,7 +195,7 @@ impl Sizing<'_> {
         }
         let filled = u64::from(100 - config.free_space);
         let pages = keys * 5 * 100 / filled / u64::from(config.page_bytes) + 1;
-        GraphWriter::hub_neighbours_bytes(pages, config.workers())
+        GraphWriter::hub_neighbours_bytes(pages, 1)
     }
 
     /// Bytes of the budget that are kept for the last pass while keys are partitioned.

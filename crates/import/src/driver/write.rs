@@ -133,12 +133,14 @@ impl Import<'_> {
         if !writer.wants_hub_neighbours() {
             return Ok(());
         }
-        let workers = self.config.workers();
         let filled = u64::from(100 - self.config.free_space);
         let pages = entries * 5 * 100 / filled / u64::from(self.config.page_bytes) + 1;
-        let bytes = GraphWriter::hub_neighbours_bytes(pages, workers);
+        let bytes = |workers| GraphWriter::hub_neighbours_bytes(pages, workers);
+        // Each has buffers of its own: a small budget is for few of them.
+        let fits = |workers: &usize| bytes(*workers) <= self.budget.free();
+        let workers = (1..=self.config.workers()).rev().find(fits).unwrap_or(1);
         let before = held.bytes();
-        held.grow(bytes, "finding hub neighbours (`hub_neighbours` can be left out)")?;
+        held.grow(bytes(workers), "finding hub neighbours (`hub_neighbours` can be left out)")?;
         self.progress.begin(Phase::HubNeighbours, Some(entries * 4));
         let go_on = &mut |bytes| {
             self.progress.advance(bytes);

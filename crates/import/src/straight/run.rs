@@ -6,7 +6,7 @@ use super::answer::VertexIds;
 use super::integers::{IntegerVisitor, MetIds, Numbered};
 use super::names::{NameVisitor, Named};
 use super::state::State;
-use crate::blocks::{self, Meter, Pass, PassError, PassResult};
+use crate::blocks::{self, Meter, Pass, PassError, PassResult, pass_memory};
 use crate::budget::Budget;
 use crate::config::{IdKind, ImportConfig, Input};
 use crate::driver::{block_bytes, check_options, seconds_since};
@@ -129,7 +129,9 @@ impl Run<'_> {
         auto: bool,
         started: &RealClock,
     ) -> std::result::Result<Answer<F::Found>, PassError> {
-        let met: MetIds<'_, F::State> = MetIds::new(self.budget)?;
+        let met: MetIds<'_, F::State> =
+            MetIds::new(self.budget).map_err(|error| self.before_pass(error))?;
+        self.check_pass()?;
         let loops = self.config.keep_self_loops;
         let worker = || Ok(IntegerVisitor::new(&met, loops, auto));
         let done = blocks::run(&self.pass(false), worker).map_err(|error| match error {
@@ -144,8 +146,10 @@ impl Run<'_> {
     }
 
     fn named<F: Finding>(&self, again: bool, started: &RealClock) -> Result<Answer<F::Found>> {
-        let names = Dictionary::new(self.budget)?;
-        let named: Named<'_, F::State> = Named::new(self.budget)?;
+        let names = Dictionary::new(self.budget).map_err(|error| self.before_pass(error))?;
+        let named: Named<'_, F::State> =
+            Named::new(self.budget).map_err(|error| self.before_pass(error))?;
+        self.check_pass()?;
         let loops = self.config.keep_self_loops;
         let worker = || Ok(NameVisitor::new(&names, &named, loops));
         let done = blocks::run(&self.pass(again), worker);
@@ -190,6 +194,40 @@ impl Run<'_> {
             threads: self.config.workers(),
             ..PassStats::default()
         })
+    }
+
+    /// Refuses a budget that has no room for a pass, with one that has.
+    fn check_pass(&self) -> Result<()> {
+        let (given, used) = (self.budget.limit(), self.budget.used());
+        if used + self.pass_bytes(given) <= given {
+            return Ok(());
+        }
+        let needed = self.beside_pass(used);
+        Err(ImportError::Memory { input: None, given, needed, what: "reading the input" })
+    }
+
+    /// Adds the memory of the pass to an error of what is needed before it.
+    fn before_pass(&self, error: ImportError) -> ImportError {
+        match error {
+            ImportError::Memory { input, given, needed, what } => {
+                ImportError::Memory { input, given, needed: self.beside_pass(needed), what }
+            }
+            other => other,
+        }
+    }
+
+    /// A budget of whole MiB that holds `bytes` beside a pass.
+    fn beside_pass(&self, bytes: usize) -> usize {
+        let mut limit = bytes.max(1).next_multiple_of(1 << 20);
+        while bytes + self.pass_bytes(limit) > limit {
+            limit += 1 << 20;
+        }
+        limit
+    }
+
+    fn pass_bytes(&self, limit: usize) -> usize {
+        let workers = self.config.workers();
+        pass_memory(workers, block_bytes(limit, workers))
     }
 
     /// Adds to an error of missing memory how far the vertices came, and how much would do if each

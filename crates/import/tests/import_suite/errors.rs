@@ -222,22 +222,34 @@ fn names_beyond_64_kib_and_null_rows_are_errors() {
 #[test]
 fn a_budget_too_small_says_what_would_do() {
     let folder = tempfile::tempdir().unwrap();
-    let spec = file(&folder, "a.txt", b"1 2\n2 3\n");
-    let mut memory_bytes = 1 << 16;
-    // What the message asks for may itself fall short at a later step, but never goes down.
-    for _ in 0..20 {
-        let out = folder.path().join("g.cenote");
-        let config = config().memory_bytes(memory_bytes);
-        match import(std::slice::from_ref(&spec), &out, &config, &NoProgress) {
-            Ok(_) => return,
-            Err(ImportError::Memory { needed, given, .. }) => {
-                assert!(needed > given && given == memory_bytes);
-                memory_bytes = needed;
+    let edges = file(&folder, "a.txt", b"1 2\n2 3\n");
+    let vertices = |bytes: &[u8]| {
+        let mut spec = file(&folder, "a.v", bytes);
+        spec.is_vertices = true;
+        spec
+    };
+    let names: String = (0..3000).map(|i| format!("vertex-{i}\t{i}\n")).collect();
+    let inputs = [
+        vec![edges.clone()],
+        vec![edges.clone(), vertices(b"1\n7\n")],
+        vec![edges, vertices(names.as_bytes())],
+    ];
+    for (at, inputs) in inputs.iter().enumerate() {
+        for threads in [1, 64] {
+            for memory_bytes in [1, 1 << 16, 1 << 21] {
+                let import = |memory_bytes| {
+                    let config = config().memory_bytes(memory_bytes).threads(threads);
+                    let out = folder.path().join("g.cenote");
+                    import(inputs, &out, &config.overwrite(true), &NoProgress)
+                };
+                let Err(error) = import(memory_bytes) else { continue };
+                let ImportError::Memory { needed, given, .. } = error else { panic!("{error}") };
+                assert_eq!(given, memory_bytes, "inputs {at}: {error}");
+                let again = import(needed).map(drop);
+                again.unwrap_or_else(|again| panic!("inputs {at}, {threads}: {error}; {again}"));
             }
-            Err(other) => panic!("{other}"),
         }
     }
-    panic!("{memory_bytes} bytes do not do");
 }
 
 #[test]

@@ -180,7 +180,7 @@ impl<'a> MigrationLoop<'a> {
         } else {
             adopt(self.device, self.config, &placement, self.state()?)?
         };
-        self.policy.set_speeds(self.speeds.told());
+        self.policy.set_speeds(self.speeds.reported());
         self.placement = placement;
         self.measure();
         Ok(())

@@ -28,7 +28,7 @@ pub(super) struct Speeds {
     block_bytes: u32,
     tiers: Vec<TierSpec>,
     /// The speeds as [`Speeds::changed`] last returned them.
-    told: Vec<TierSpec>,
+    reported: Vec<TierSpec>,
     learned: Vec<Learned>,
 }
 
@@ -75,7 +75,7 @@ impl Speeds {
             Learned { first, model, times: Default::default() }
         };
         let learned = tiers.iter().enumerate().map(learned).collect();
-        Self { block_bytes, tiers: tiers.to_vec(), told: tiers.to_vec(), learned }
+        Self { block_bytes, tiers: tiers.to_vec(), reported: tiers.to_vec(), learned }
     }
 
     /// Counts a request.
@@ -102,20 +102,21 @@ impl Speeds {
 
     /// The speeds, if they have changed much since the last call that returned them.
     pub fn changed(&mut self) -> Option<&[TierSpec]> {
-        let is_far = |now: u64, told: u64| (now as f64 / told as f64 - 1.0).abs() > CHANGE_MIN;
-        let mut pairs = self.tiers.iter().zip(&self.told);
-        let is_changed = pairs.any(|(now, told)| {
-            is_far(now.read_ns, told.read_ns) || is_far(now.write_ns, told.write_ns)
+        let is_far =
+            |now: u64, reported: u64| (now as f64 / reported as f64 - 1.0).abs() > CHANGE_MIN;
+        let mut pairs = self.tiers.iter().zip(&self.reported);
+        let is_changed = pairs.any(|(now, reported)| {
+            is_far(now.read_ns, reported.read_ns) || is_far(now.write_ns, reported.write_ns)
         });
         is_changed.then(|| {
-            self.told.copy_from_slice(&self.tiers);
-            &self.told[..]
+            self.reported.copy_from_slice(&self.tiers);
+            &self.reported[..]
         })
     }
 
     /// The speeds as they were last returned.
-    pub fn told(&self) -> &[TierSpec] {
-        &self.told
+    pub fn reported(&self) -> &[TierSpec] {
+        &self.reported
     }
 
     /// Requests of each tier that wait, with so many in flight.
@@ -161,7 +162,7 @@ mod tests {
         assert_eq!(changed[0], tiers[0]);
         assert!(changed[1].read_ns.abs_diff(2_000_000) < 10_000, "{changed:?}");
         assert_eq!(changed[1].write_ns, tiers[1].write_ns);
-        assert_eq!(speeds.changed(), None, "told before");
+        assert_eq!(speeds.changed(), None, "reported before");
     }
 
     #[test]

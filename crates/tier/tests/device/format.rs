@@ -69,7 +69,7 @@ impl<'a> Map<'a> {
         epochs.into_iter().filter(|&epoch| self.head(epoch).is_some()).max().expect("a head")
     }
 
-    /// Tier and slot of each block, and the length, of a map that nobody damaged.
+    /// Tier and slot of each block, and the length, of an undamaged map.
     fn read(&self) -> (Vec<Option<(u8, u32)>>, u64) {
         let epoch = self.newest();
         let head = self.head(epoch).unwrap();

@@ -26,7 +26,7 @@ const BLOCKS: u64 = USERS * SHARE + 1;
 const ROUNDS: u32 = 12;
 const WRITES: u64 = 60;
 
-/// What the users have done, for whoever finds them hanging.
+/// What the users have done, to be read where they hang.
 #[derive(Debug, Default)]
 struct Progress {
     writes: [AtomicU64; USERS as usize],

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use cenote::memory::MemorySize;
 use cenote::report;
+use cenote_device::threads::THREADS_MAX;
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
 use cenote_replay::choice::List;
@@ -12,7 +13,7 @@ use cenote_replay::load::LoadKind;
 use cenote_replay::pool::{Ideal, PoolSize, Sweep, WriterKind};
 use cenote_replay::{PoolReplay, PoolReplayConfig, pool_replay};
 
-use super::sweep::{pool_size, sweep};
+use super::sweep::{TOGETHER_MAX, pool_size, sweep};
 use crate::args::{Report, ReportArgs, bytes, command_line, whole};
 use crate::cancel::Guard;
 use crate::output::{self, count};
@@ -121,16 +122,16 @@ struct PoolArgs {
     pool: Option<MemorySize>,
     /// Pages that ACE writes at once; in the background, at most half of the pool [default: k_w of
     /// the device]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(1..=TOGETHER_MAX))]
     n_w: Option<usize>,
     /// Pages evicted at once when there are pages to prefetch [default: k_w]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(1..=TOGETHER_MAX))]
     n_e: Option<usize>,
     /// Pages that the background cleaner writes at once, at most half of the pool
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = whole(1..=TOGETHER_MAX))]
     cleaner_batch: usize,
     /// Threads that replay, on a file
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=THREADS_MAX))]
     threads: usize,
 }
 

@@ -5,6 +5,9 @@ use std::str::FromStr;
 use cenote::memory::MemorySize;
 use cenote_replay::pool::{PoolSize, Sweep};
 
+/// Most pages that are written, or evicted, at once.
+pub const TOGETHER_MAX: usize = 1024;
+
 /// The size of the pool from a flag.
 pub fn pool_size(size: MemorySize) -> PoolSize {
     match size {
@@ -18,7 +21,7 @@ pub fn sweep(text: &str) -> Result<Sweep, String> {
     let expected = "expected n-w=1,2,4, alpha=1,2,4, read-share=0,50,100 or pool=2%,4%";
     let (name, values) = text.split_once('=').ok_or(expected)?;
     Ok(match name {
-        "n-w" => Sweep::BatchOfWrites(parsed(values, |n| (1..=1024).contains(n))?),
+        "n-w" => Sweep::BatchOfWrites(parsed(values, |n| (1..=TOGETHER_MAX).contains(n))?),
         "alpha" => Sweep::Alpha(parsed(values, |a: &f64| *a > 0.0)?),
         "read-share" => Sweep::ReadShare(parsed(values, |s: &f64| (0.0..=100.0).contains(s))?),
         "pool" => Sweep::Pool(parsed(values, |_| true)?.into_iter().map(pool_size).collect()),

@@ -55,7 +55,7 @@ pub struct Args {
     /// Save the profile even if the machine was busy and the saved profile is calmer
     #[arg(long)]
     replace: bool,
-    /// Measure nothing: show the profile that runs on this drive go by, saved or assumed
+    /// Measure nothing: show the profile that runs on this drive use, saved or assumed
     #[arg(long, conflicts_with_all = ["quick", "scratch", "replace"])]
     saved: bool,
     /// Plot the curves to this file
@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     Ok(if origin.kept().is_some() { Outcome::AnsweredNo } else { Outcome::Done })
 }
 
-/// The profile that runs on the drive go by, and where it comes from.
+/// The profile that runs on the drive use, and where it comes from.
 fn found(args: &Args) -> Result<(Profile, Origin)> {
     let drive = Drive::find(&args.path, None)?;
     Ok((drive.profile, Origin::Found(drive.warning)))

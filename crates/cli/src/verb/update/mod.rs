@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use cenote::import::{Input, Phase};
+use cenote::import::{ImportError, Input, Phase};
 use cenote::memory::{self, MemorySize};
 use cenote::update::UpdateReport;
 use cenote::{Error, IdRef, Op, Update, ValueType, Weight};
@@ -178,6 +178,19 @@ fn of_whole(error: Error, memory_bytes: u64) -> Error {
     }
 }
 
+/// An error of reading names the whole memory, of which reading has a part.
+fn of_reading(error: ImportError) -> ImportError {
+    let share = READ_SHARE as usize;
+    match error {
+        ImportError::Memory { input, given, needed, what } => {
+            // Blocks of text grow with the memory, too.
+            let needed = needed.saturating_add(needed / 16).saturating_mul(share);
+            ImportError::Memory { input, given: given.saturating_mul(share), needed, what }
+        }
+        other => other,
+    }
+}
+
 impl Args {
     fn check(&self) -> Result<()> {
         if self.add.is_empty() && self.delete.is_empty() && !self.stdin {
@@ -252,7 +265,7 @@ impl Commits {
         let done = for_each_edge(files, has_names, directed, weights, read_bytes, &bar, &mut visit);
         match failure {
             Some(error) => Err(error),
-            None => done.map_err(with_flags),
+            None => done.map_err(|error| with_flags(of_reading(error))),
         }
     }
 

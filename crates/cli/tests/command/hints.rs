@@ -1,0 +1,60 @@
+//! Errors that name the memory that would do: it does.
+
+use crate::{Bench, text};
+
+/// The memory that an error names: `--memory 7MiB`, or so many `bytes would do`.
+fn hint(error: &str) -> Option<&str> {
+    let words: Vec<&str> = error.split_whitespace().collect();
+    let flag = words.windows(4).find(|words| words[..3] == ["give", "at", "least"]);
+    if flag.is_some() {
+        let flag = words.windows(2).rev().find(|words| words[0] == "--memory")?;
+        return Some(flag[1].trim_end_matches(|c: char| !c.is_alphanumeric()));
+    }
+    words.windows(3).find(|words| words[1..] == ["bytes", "would"]).map(|words| words[0])
+}
+
+#[test]
+fn the_memory_that_an_error_names_is_enough() {
+    let bench = Bench::new();
+    bench.succeed("generate kron --scale 9 --edge-factor 24 --out k.u32");
+    bench.succeed("generate grid --rows 20 --cols 30 --out near.txt");
+    bench.succeed("import near.txt k.u32 --out g.cenote");
+    bench.succeed("import k.u32 --tier a=.:1MiB --tier b=. --out tiered.cenote");
+    std::fs::write(bench.path("vertices.txt"), "1\n5000 17\n").unwrap();
+    let lines = [
+        "import near.txt --overwrite --out i.cenote",
+        "import near.txt --vertices vertices.txt --overwrite --out i.cenote",
+        "import k.u32 --directed --in-edges --threads 64 --overwrite --out i.cenote",
+        "import k.u32 --order degree --codec packed --overwrite --out i.cenote",
+        "run wcc near.txt",
+        "run wcc near.txt --threads 64",
+        "run degrees k.u32 --keep-duplicates --threads 64",
+        "run bfs g.cenote --source 0",
+        "run lcc g.cenote --threads 32",
+        "run triangles g.cenote",
+        "run louvain g.cenote",
+        "subgraph g.cenote --source 0 --hops 1 --overwrite --out s.cenote",
+        "subgraph g.cenote --source 0 --hops 2 --threads 64 --overwrite --out s.cenote",
+        "shard g.cenote --shards 2 --out shards",
+        "shard tiered.cenote --shards 3 --out tiered-shards",
+        "compact g.cenote --overwrite --out c.cenote",
+        "neighbors g.cenote 0",
+    ];
+    let mut faults = Vec::new();
+    for line in lines {
+        let first = bench.run(&format!("{line} --memory 4KiB"));
+        if first.status.success() {
+            continue;
+        }
+        let error = text(&first.stderr);
+        let Some(memory) = hint(&error) else {
+            faults.push(format!("{line}: no memory is named: {error}"));
+            continue;
+        };
+        let second = bench.run(&format!("{line} --memory {memory}"));
+        if !second.status.success() {
+            faults.push(format!("{line}: {error}then {}", text(&second.stderr)));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
