@@ -11,7 +11,7 @@ from ._program import KernelProgram, Report, Shared
 class KcoreProgram(KernelProgram):
     """Core numbers: bounds fall from the degrees on until those of all neighbours allow them.
 
-    In the first superstep owners send degrees to those who have the vertex in their boundary, in
+    In the first superstep owners send degrees to the shards that have it in their boundary, in
     later ones the bounds that fell.
     """
 
