@@ -73,3 +73,19 @@ fn the_memory_that_an_error_names_is_enough() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
+
+#[test]
+fn an_update_goes_on_in_smaller_commits_and_names_what_is_enough() {
+    let bench = Bench::new();
+    bench.succeed("generate kron --scale 9 --out k.u32");
+    bench.succeed("generate uniform --vertices 3000000 --edges 60000 --out new.parquet");
+    let update = |memory: &str| {
+        bench.succeed("import k.u32 --overwrite --out g.cenote");
+        bench.run(&format!("update g.cenote --add new.parquet --memory {memory}"))
+    };
+    let to_open = text(&update("4KiB").stderr);
+    let error = text(&update(hint(&to_open).unwrap()).stderr);
+    assert!(error.contains("after ") && error.contains("commits with the first"), "{error}");
+    let last = update(hint(&error).unwrap());
+    assert!(last.status.success(), "{to_open}{error}{}", text(&last.stderr));
+}
