@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::budget::{Budget, Held};
 use crate::config::{Format, Input, InputSpec, strip_compression};
@@ -155,15 +155,16 @@ fn format_of_vertices(spec: &InputSpec) -> Result<Format> {
     }
 }
 
-/// Opens an input, or reads `copied` instead; `bytes` counts the bytes read.
+/// Opens an input, or reads `copied` instead. Counted are the bytes read, and the largest
+/// window of zstd, held or refused.
 pub(super) fn open<'a>(
     spec: &InputSpec,
     copied: Option<RowReader<'a>>,
-    bytes: Arc<AtomicU64>,
+    counts: (Arc<AtomicU64>, &AtomicUsize),
     budget: &'a Budget,
 ) -> Result<Source<'a>> {
     let raw = copied.map_or_else(|| open_raw(spec), Ok)?;
-    unpack(raw, spec, spec.name(), bytes, budget)
+    unpack(raw, spec, spec.name(), counts, budget)
 }
 
 pub(super) fn open_raw<'a>(spec: &InputSpec) -> Result<RowReader<'a>> {
@@ -196,7 +197,7 @@ fn unpack<'a>(
     raw: RowReader<'a>,
     spec: &InputSpec,
     name: String,
-    bytes: Arc<AtomicU64>,
+    (bytes, largest_window): (Arc<AtomicU64>, &AtomicUsize),
     budget: &'a Budget,
 ) -> Result<Source<'a>> {
     let format = format_of(spec)?;
@@ -218,6 +219,7 @@ fn unpack<'a>(
             let buffered = BufReader::with_capacity(PACKED_READ_BYTES, whole);
             let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered)
                 .map_err(input_error(&name, "unpack"))?;
+            largest_window.fetch_max(window as usize, Ordering::Relaxed);
             memory = Some(budget.hold(window as usize, "the zstd window of the input")?);
             // Later frames may have a larger one, within limits.
             let spare = (budget.limit() / 8).max(1 << 10).ilog2();
@@ -227,6 +229,20 @@ fn unpack<'a>(
         }
     };
     Ok(Source { name, format, packing, reader, _memory: memory })
+}
+
+/// The largest window of packed files that can be opened again: that of their first frames.
+pub(super) fn largest_window(inputs: &[Input<'_>]) -> usize {
+    let window_of = |input: &Input<'_>| {
+        let Input::File(spec) = input else { return None };
+        if is_read_once(spec) {
+            return None;
+        }
+        let head = peek(&mut open_raw(spec).ok()?).ok()?;
+        let is_zstd = packing_of(&head, spec, format_of(spec).ok()?) == Packing::Zstd;
+        is_zstd.then(|| zstd_window(&head) as usize)
+    };
+    inputs.iter().filter_map(window_of).max().unwrap_or(0)
 }
 
 /// The window size of the first zstd frame (RFC 8878, 3.1.1.1), 0 if there is none.

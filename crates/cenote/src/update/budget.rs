@@ -71,6 +71,8 @@ impl Update {
         let kept = store.kept_bytes()?;
         let own = store.memory_bytes()?.saturating_sub(kept);
         let kept = kept.max(self.kept_max(self.memory_bytes));
+        let opened = self.own_bytes.map_or(own, |[opened, _]| opened);
+        self.own_bytes = Some([opened, own]);
         let held = own + kept + pages + list;
         let beside = if self.may_be_beside { store.beside_bytes()? } else { 0 };
         let used = held + beside + self.memory_bytes / CHANGES_SHARE;
@@ -139,6 +141,21 @@ impl Update {
                 size(changes)
             ),
         }
+    }
+
+    /// An error of too little memory after some commits, where so many changes are still to come:
+    /// names what suffices if the graph grows with them as it has so far.
+    pub fn with_growth(&self, error: Error, changes: u64) -> Error {
+        let Error::MemoryBudget { what, given, needed, breakdown, .. } = error else {
+            return error;
+        };
+        let grown = self.own_bytes.map_or(0, |[opened, now]| now.saturating_sub(opened));
+        let times = changes as f64 / self.committed.max(1) as f64;
+        let more = (grown as f64 * times) as u64;
+        // Half of more memory is for what grows with it.
+        let needed = needed.saturating_add(more.saturating_mul(2));
+        let breakdown = format!("{breakdown}, {} for {changes} changes to come", size(more));
+        Error::MemoryBudget { what, given, needed, suggested: needed.div_ceil(1 << 20), breakdown }
     }
 
     /// Bytes of memory of an edge that is deleted with a vertex.

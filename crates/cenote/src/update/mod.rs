@@ -153,6 +153,8 @@ impl UpdateOptions {
             memory_bytes,
             held_bytes: 0,
             free_log_bytes: 0,
+            own_bytes: None,
+            committed: 0,
             may_be_beside,
             beside: None,
             is_beside,
@@ -270,6 +272,10 @@ pub struct Update {
     held_bytes: u64,
     /// Of these, what is free during a large commit, which does not go to the log.
     free_log_bytes: u64,
+    /// Of them, those of the graph alone: when it was opened, and now.
+    own_bytes: Option<[u64; 2]>,
+    /// Changes that were committed.
+    committed: u64,
     device: Arc<dyn Device>,
     store: Arc<Store>,
     lock: Arc<WriterLock>,
@@ -558,6 +564,7 @@ impl Update {
             report.push(op, answer.expect("the store answers each change"));
         }
         self.changes.remove_first(changes);
+        self.committed += changes as u64;
         self.count_memory()?;
         self.begin_or_end_beside(batch.changes.len())?;
         Ok(report)

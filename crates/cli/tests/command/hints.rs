@@ -1,5 +1,7 @@
 //! Errors that name the memory that would do: it does.
 
+use std::io::Write;
+
 use crate::{Bench, text};
 
 /// The memory that an error names: `--memory 7MiB`, or so many `bytes would do`.
@@ -13,6 +15,15 @@ fn hint(error: &str) -> Option<&str> {
     words.windows(3).find(|words| words[1..] == ["bytes", "would"]).map(|words| words[0])
 }
 
+/// A grid's edges, packed with a window of 128 MiB.
+fn pack_with_window(bench: &Bench, name: &str) {
+    let mut packer = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    packer.window_log(27).unwrap();
+    packer.long_distance_matching(true).unwrap();
+    packer.write_all(&std::fs::read(bench.path("near.txt")).unwrap()).unwrap();
+    std::fs::write(bench.path(name), packer.finish().unwrap()).unwrap();
+}
+
 #[test]
 fn the_memory_that_an_error_names_is_enough() {
     let bench = Bench::new();
@@ -20,13 +31,17 @@ fn the_memory_that_an_error_names_is_enough() {
     bench.succeed("generate grid --rows 20 --cols 30 --out near.txt");
     bench.succeed("import near.txt k.u32 --out g.cenote");
     bench.succeed("import k.u32 --tier a=.:1MiB --tier b=. --out tiered.cenote");
+    pack_with_window(&bench, "window.txt.zst");
     std::fs::write(bench.path("vertices.txt"), "1\n5000 17\n").unwrap();
     let lines = [
         "import near.txt --overwrite --out i.cenote",
         "import near.txt --vertices vertices.txt --overwrite --out i.cenote",
         "import k.u32 --directed --in-edges --threads 64 --overwrite --out i.cenote",
         "import k.u32 --order degree --codec packed --overwrite --out i.cenote",
+        "import window.txt.zst --overwrite --out i.cenote",
         "run wcc near.txt",
+        "run wcc window.txt.zst",
+        "run wcc window.txt.zst --threads 64",
         "run wcc near.txt --threads 64",
         "run degrees k.u32 --keep-duplicates --threads 64",
         "run bfs g.cenote --source 0",
@@ -57,4 +72,20 @@ fn the_memory_that_an_error_names_is_enough() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn an_update_goes_on_in_smaller_commits_and_names_what_is_enough() {
+    let bench = Bench::new();
+    bench.succeed("generate kron --scale 9 --out k.u32");
+    bench.succeed("generate uniform --vertices 3000000 --edges 60000 --out new.parquet");
+    let update = |memory: &str| {
+        bench.succeed("import k.u32 --overwrite --out g.cenote");
+        bench.run(&format!("update g.cenote --add new.parquet --memory {memory}"))
+    };
+    let to_open = text(&update("4KiB").stderr);
+    let error = text(&update(hint(&to_open).unwrap()).stderr);
+    assert!(error.contains("after ") && error.contains("commits with the first"), "{error}");
+    let last = update(hint(&error).unwrap());
+    assert!(last.status.success(), "{to_open}{error}{}", text(&last.stderr));
 }

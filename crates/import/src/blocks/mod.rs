@@ -80,6 +80,8 @@ pub(super) struct Meter {
     parsed: AtomicU64,
     /// The most that pages of Parquet files took, or would have taken.
     pub pages: AtomicUsize,
+    /// The largest window of a packed file, held or refused.
+    pub window: AtomicUsize,
 }
 
 impl Meter {

@@ -102,7 +102,8 @@ impl<'p, 'a> Reader<'p, 'a> {
         if input::format_of(spec)? == Format::Parquet {
             return self.read_parquet(place, spec);
         }
-        let source = input::open(spec, stream, Arc::clone(&self.read), self.pass.budget)?;
+        let counts = (Arc::clone(&self.read), &self.pass.meter.window);
+        let source = input::open(spec, stream, counts, self.pass.budget)?;
         match source.format {
             Format::U32 if spec.is_vertices => {
                 self.read_pairs(place, source, 4, &Content::VerticesU32)

@@ -251,7 +251,7 @@ impl Import<'_> {
         let others = budget.peak() - blocks::pass_memory(workers, block_bytes);
         let files_bytes = match meter.pages.into_inner() {
             0 => others,
-            pages => pages,
+            pages => pages + meter.window.into_inner(),
         };
         Ok(Some(Counted { known: census.known(times), files_bytes }))
     }

@@ -13,6 +13,7 @@ use super::sizing::{Known, Sizing, block_bytes};
 use crate::error::ImportError;
 use crate::ids::integers::IntegerSet;
 use crate::ids::memory::IdsMemory;
+use crate::input;
 
 /// The least edges, and bytes of their ids, of an estimate: an input that can be read only once
 /// may have been refused before it was read.
@@ -25,16 +26,19 @@ impl Import<'_> {
     /// Replaces the missing memory in an error by a budget that suffices.
     pub(super) fn with_sufficient_memory(&self, error: ImportError) -> ImportError {
         let ImportError::Memory { input, given, needed, what } = error else { return error };
+        let [pages, window] = self.files_bytes();
+        // One that was not come to yet.
+        let window = window.max(input::largest_window(self.inputs));
         let (known, files_bytes) = match self.known.get() {
             Some(known) => (*known, 0),
             None => match self.census() {
                 Ok(Some(Counted { known, files_bytes })) => (known, files_bytes),
                 // Behind the pages that were refused there may be as many.
-                Ok(None) => (self.estimate(needed), 2 * self.sizing().files_bytes),
+                Ok(None) => (self.estimate(needed), 2 * pages + window),
                 Err(stopped) => return stopped,
             },
         };
-        let files_bytes = files_bytes.max(self.sizing().files_bytes);
+        let files_bytes = files_bytes.max(pages + window);
         let sizing = Sizing { files_bytes, ..self.sizing() };
         let needed = sizing.sufficient(&known, needed);
         ImportError::Memory { input, given, needed, what }
@@ -46,8 +50,13 @@ impl Import<'_> {
             rereads: self.can_reread(),
             streams_bytes: self.streams_bytes,
             stored_pass_bytes: self.stored_pass_bytes(),
-            files_bytes: self.meter.pages.load(Ordering::Relaxed),
+            files_bytes: self.files_bytes().into_iter().sum(),
         }
+    }
+
+    /// The most that pages of Parquet and windows of zstd took, or would have taken.
+    fn files_bytes(&self) -> [usize; 2] {
+        [&self.meter.pages, &self.meter.window].map(|most| most.load(Ordering::Relaxed))
     }
 
     /// Estimates the result of the first pass, which had requested `needed` bytes in all.

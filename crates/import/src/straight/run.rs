@@ -1,5 +1,7 @@
 //! One pass over edges that are not imported, whatever is found of their vertices.
 
+use std::sync::atomic::Ordering;
+
 use cenote_device::clock::RealClock;
 
 use super::answer::VertexIds;
@@ -216,8 +218,10 @@ impl Run<'_> {
         }
     }
 
-    /// A budget of whole MiB that holds `bytes` beside a pass.
+    /// A budget of whole MiB that holds `bytes` beside a pass and the window of a packed file.
     fn beside_pass(&self, bytes: usize) -> usize {
+        let window = self.meter.window.load(Ordering::Relaxed);
+        let bytes = bytes.saturating_add(window.max(input::largest_window(self.inputs)));
         let mut limit = bytes.max(1).next_multiple_of(1 << 20);
         while bytes + self.pass_bytes(limit) > limit {
             limit += 1 << 20;
@@ -234,7 +238,11 @@ impl Run<'_> {
     /// took so many bytes more in the end.
     fn explain(&self, error: ImportError, vertices: u64, more_bytes: usize) -> ImportError {
         let ImportError::Memory { input, given, needed, what } = error else { return error };
+        let window = self.meter.window.load(Ordering::Relaxed);
         if vertices == 0 || input.is_some() {
+            // The blocks beside a window grow with the budget.
+            let others = needed.saturating_sub(self.pass_bytes(given) + window);
+            let needed = if window > 0 { self.beside_pass(others) } else { needed };
             return ImportError::Memory { input, given, needed, what };
         }
         let [read, unpacked, parsed] = self.meter.read();
@@ -247,8 +255,8 @@ impl Run<'_> {
         };
         // Ids may repeat more often later on, so this is at most about the need.
         let times = done.map_or(2.0, |done| 1.1 / done.clamp(0.001, 1.0));
-        let needed = needed + vertices as usize * more_bytes;
-        let needed = ((needed as f64 * times) as usize).next_multiple_of(1 << 20);
+        let growing = needed.saturating_sub(window) + vertices as usize * more_bytes;
+        let needed = window + ((growing as f64 * times) as usize).next_multiple_of(1 << 20);
         ImportError::Straight { given, needed, vertices, part, what }
     }
 }

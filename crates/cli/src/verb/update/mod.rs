@@ -256,14 +256,25 @@ impl Commits {
         let weights = self.update.weights().filter(|_| op != Op::Delete);
         let bar = Bar(Progress::new("read", None, Unit::Bytes));
         let has_names = self.update.id_kind() == IdKind::Strings;
-        let mut failure = None;
+        let (mut failure, mut left) = (None, 0);
         let mut visit = |pair: [IdRef<'_>; 2], weight: Option<Weight>| {
+            if failure.is_some() {
+                left += 1;
+                return true;
+            }
             failure = self.push(op, pair, weight).err();
-            failure.is_none()
+            // The edges to come are counted for the error.
+            self.count > 0 && failure.as_ref().is_none_or(is_of_memory) || failure.is_none()
         };
         let read_bytes = usize::try_from(read_bytes).unwrap_or(usize::MAX);
         let done = for_each_edge(files, has_names, directed, weights, read_bytes, &bar, &mut visit);
         match failure {
+            Some(_) if cancelled() => Err(Cancelled.into()),
+            Some(error) if is_of_memory(&error) && self.count > 0 => {
+                // With the one that was refused.
+                let changes = self.update.len() as u64 + left + 1;
+                Err(self.update.with_growth(error.downcast::<Error>()?, changes).into())
+            }
             Some(error) => Err(error),
             None => done.map_err(|error| with_flags(of_reading(error))),
         }
@@ -275,10 +286,12 @@ impl Commits {
         Ok(self.update.push(op, pair, weight)?)
     }
 
-    /// Commits if there is no room for a further change.
+    /// Commits as long as there is no room for a further change: with the indexes of new vertices
+    /// there may be less than before.
     fn make_room(&mut self, pair: [IdRef<'_>; 2]) -> Result<()> {
-        let update = &self.update;
-        if !update.is_empty() && (!update.has_room(pair) || update.len() >= self.changes_max) {
+        while !self.update.is_empty()
+            && (!self.update.has_room(pair) || self.update.len() >= self.changes_max)
+        {
             self.commit()?;
         }
         Ok(())
@@ -316,6 +329,10 @@ impl Commits {
         };
         error.context(format!("after {commits} with the first {changes} changes{lines}"))
     }
+}
+
+fn is_of_memory(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Error::MemoryBudget { .. }))
 }
 
 fn commits_of(number: u64) -> String {
