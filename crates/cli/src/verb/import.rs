@@ -220,7 +220,7 @@ impl Target {
         let is_memory = matches!(error, ImportError::Memory { .. });
         let error = with_flags(error);
         match self.shards.filter(|_| is_memory) {
-            Some(_) => anyhow!("{error} for the graph, up to three times as much to cut it"),
+            Some(_) => anyhow!("{error} for the graph; cutting it may take several times as much"),
             None => error,
         }
     }
