@@ -387,7 +387,8 @@ impl Input<'_> {
         }
     }
 
-    pub(super) fn is_read_once(&self) -> bool {
+    /// Whether it can be read only once, as a pipe or an iterator, which may have no end.
+    pub fn is_read_once(&self) -> bool {
         match self {
             Input::Edges(edges) => !edges.can_reread(),
             Input::Vertices(vertices) => !vertices.rows().can_reread(),

@@ -1,6 +1,8 @@
 //! Errors that name the memory that would do: it does.
 
 use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
 
 use crate::{Bench, text};
 
@@ -88,4 +90,33 @@ fn an_update_goes_on_in_smaller_commits_and_names_what_is_enough() {
     assert!(error.contains("after ") && error.contains("commits with the first"), "{error}");
     let last = update(hint(&error).unwrap());
     assert!(last.status.success(), "{to_open}{error}{}", text(&last.stderr));
+}
+
+#[test]
+fn an_update_from_a_pipe_that_stays_open_reports_that_memory_is_too_little() {
+    let bench = Bench::new();
+    bench.succeed("generate kron --scale 9 --out k.u32");
+    bench.succeed("import k.u32 --out g.cenote");
+    let update = "update g.cenote --add - --format edges --memory";
+    let to_open = text(&bench.run(&format!("{update} 4KiB")).stderr);
+    let line = format!("{update} {}", hint(&to_open).unwrap());
+    let mut running = bench
+        .command(&line)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = running.stdin.take().unwrap();
+    let edges: String = (0..400_000).map(|v| format!("{v} {}\n", 3_000_000 - v)).collect();
+    // It may end before it has read all of them.
+    let writer = std::thread::spawn(move || (pipe.write_all(edges.as_bytes()), pipe));
+    let has_ended = (0..600).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        running.try_wait().unwrap().is_some()
+    });
+    running.kill().unwrap();
+    let error = text(&running.wait_with_output().unwrap().stderr);
+    assert!(has_ended && error.contains("commits with the first"), "{error}");
+    drop(writer.join().unwrap());
 }

@@ -257,14 +257,16 @@ impl Commits {
         let bar = Bar(Progress::new("read", None, Unit::Bytes));
         let has_names = self.update.id_kind() == IdKind::Strings;
         let (mut failure, mut left) = (None, 0);
+        // The edges to come are counted for an error after commits, where their end is near.
+        let may_count = !files.iter().any(Input::is_read_once);
         let mut visit = |pair: [IdRef<'_>; 2], weight: Option<Weight>| {
             if failure.is_some() {
                 left += 1;
                 return true;
             }
             failure = self.push(op, pair, weight).err();
-            // The edges to come are counted for the error.
-            self.count > 0 && failure.as_ref().is_none_or(is_of_memory) || failure.is_none()
+            let counts = may_count && self.count > 0;
+            failure.as_ref().is_none_or(|error| counts && is_of_memory(error))
         };
         let read_bytes = usize::try_from(read_bytes).unwrap_or(usize::MAX);
         let done = for_each_edge(files, has_names, directed, weights, read_bytes, &bar, &mut visit);
