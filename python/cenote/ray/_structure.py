@@ -11,8 +11,8 @@ from ._program import KernelProgram, Report, Shared
 class KcoreProgram(KernelProgram):
     """Core numbers: bounds fall from the degrees on until those of all neighbours allow them.
 
-    In the first superstep owners send degrees to the shards that have it in their boundary, in
-    later ones the bounds that fell.
+    In the first superstep owners send degrees to the shards that have their vertices in the
+    boundary, in later ones the bounds that fell.
     """
 
     name = "kcore"

@@ -173,13 +173,13 @@ impl Bfs {
             this.level(v) == level
         };
         if this.parents.is_some() {
-            from_mirrors(part, input.inbox, |_, v, number: u32| {
+            from_mirrors(part, input.inbox, |v, number: u32| {
                 if number != NO_NUMBER && reach(v) {
                     this.propose(v, number);
                 }
             });
         } else {
-            from_mirrors(part, input.inbox, |_, v, is_reached: u8| {
+            from_mirrors(part, input.inbox, |v, is_reached: u8| {
                 if is_reached != 0 {
                     reach(v);
                 }

@@ -116,10 +116,10 @@ impl Program for Cdlp {
         });
         let count = self.propagate(engine, part)?;
         let has_changed = |v| self.changed.contains(v);
-        let label = |_, v| if has_changed(v) { self.label(v) } else { NONE };
+        let label = |v| if has_changed(v) { self.label(v) } else { NONE };
         let messages = match input.is_set(0) {
             true => quiet(part),
-            false => to_mirrors(part, |_, v| has_changed(v), label),
+            false => to_mirrors(part, has_changed, label),
         };
         Ok(Step { messages, report: vec![("changed", count)] })
     }

@@ -80,7 +80,7 @@ impl Program for Degrees {
                 messages = to_owners(part, |v| count(v) > 0, count);
             } else {
                 let mut wraps = false;
-                from_mirrors(part, input.inbox, |_, v, more: u32| {
+                from_mirrors(part, input.inbox, |v, more: u32| {
                     let before = self.inward[v as usize].fetch_add(more, Ordering::Relaxed);
                     wraps |= before.checked_add(more).is_none();
                 });

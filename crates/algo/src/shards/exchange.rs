@@ -56,13 +56,6 @@ fn is_shorter_with_positions<T>(count: usize, len: usize) -> bool {
     count * (POSITION_BYTES + size_of::<T>()) < len * size_of::<T>()
 }
 
-/// What `of` gives for the list of mirrored vertices of each shard: it gets the shard, the start of
-/// the list in all of them one after the other, and the list.
-fn of_mirrored<R: Send>(part: &Part, of: impl Fn(usize, usize, &[u32]) -> R + Sync) -> Vec<R> {
-    let lists: Vec<(usize, &[u32])> = part.mirrored_lists().collect();
-    parallel::collect_each(lists.len(), |to| of(to, lists[to].0, lists[to].1))
-}
-
 /// The shorter form of a message with these values at ascending positions below `len`; `none` is
 /// sent for the others if all positions are sent.
 pub(super) fn message<T: Item>(
@@ -89,10 +82,9 @@ pub(super) fn to_owners<T: Item>(
     value: impl Fn(VertexId) -> T + Sync,
 ) -> Vec<Option<Message>> {
     parallel::collect_each(part.runs.len(), |to| {
-        let run = &part.runs[to];
+        let run = part.boundary_of(to);
         let vertex = |at: usize| run.start + at as VertexId;
-        let len = if to == part.index { 0 } else { run.len() };
-        encode(len, |at| present(vertex(at)), |at| value(vertex(at)))
+        encode(run.len(), |at| present(vertex(at)), |at| value(vertex(at)))
     })
 }
 
@@ -105,30 +97,28 @@ pub(super) fn members_to_owners<T: Item>(
     value: impl Fn(VertexId) -> T + Sync,
 ) -> Vec<Option<Message>> {
     parallel::collect_each(part.runs.len(), |to| {
-        let run = if to == part.index { 0..0 } else { part.runs[to].clone() };
+        let run = part.boundary_of(to);
         let positions: Vec<u32> = set.iter_in(run.clone()).map(|v| v - run.start).collect();
         let values = positions.iter().map(|at| value(run.start + at)).collect();
         message(run.len(), positions, values, none)
     })
 }
 
-/// Messages with values of own vertices to the shards that have them in their boundary. The
-/// closures get the place of a vertex in all lists of mirrored vertices, one after the other, and
-/// the vertex.
+/// Messages with values of own vertices to the shards that have them in their boundary.
 pub(super) fn to_mirrors<T: Item>(
     part: &Part,
-    present: impl Fn(usize, VertexId) -> bool + Sync,
-    value: impl Fn(usize, VertexId) -> T + Sync,
+    present: impl Fn(VertexId) -> bool + Sync,
+    value: impl Fn(VertexId) -> T + Sync,
 ) -> Vec<Option<Message>> {
     let first = part.own().start;
-    of_mirrored(part, |_, start, own| {
+    parallel::collect_each(part.mirrored.len(), |to| {
+        let own = &part.mirrored[to];
         let vertex = |at: usize| first + own[at];
-        let present = |at: usize| present(start + at, vertex(at));
-        encode(own.len(), present, |at| value(start + at, vertex(at)))
+        encode(own.len(), |at| present(vertex(at)), |at| value(vertex(at)))
     })
 }
 
-/// The same of own vertices in a set.
+/// The same of own vertices in a set, as [`members_to_owners`].
 pub(super) fn members_to_mirrors<T: Item>(
     part: &Part,
     set: &Bitmap,
@@ -136,7 +126,8 @@ pub(super) fn members_to_mirrors<T: Item>(
     value: impl Fn(VertexId) -> T + Sync,
 ) -> Vec<Option<Message>> {
     let first = part.own().start;
-    of_mirrored(part, |_, _, own| {
+    parallel::collect_each(part.mirrored.len(), |to| {
+        let own = &part.mirrored[to];
         let (mut at, mut positions) = (0, Vec::new());
         for v in set.iter_in(part.own()) {
             at += own[at..].iter().take_while(|&&mirrored| mirrored < v - first).count();
@@ -160,17 +151,16 @@ pub(super) fn for_each<T: Item>(message: &Received<'_>, mut take: impl FnMut(usi
     }
 }
 
-/// Calls `take` with each own vertex for which a shard sent a value, and the value; before these
-/// the place of the vertex in all lists of mirrored vertices.
+/// Calls `take` with each own vertex for which a shard sent a value, and the value.
 pub(super) fn from_mirrors<T: Item>(
     part: &Part,
     inbox: &[Option<Received<'_>>],
-    mut take: impl FnMut(usize, VertexId, T),
+    mut take: impl FnMut(VertexId, T),
 ) {
     let first = part.own().start;
-    for ((start, own), message) in part.mirrored_lists().zip(inbox) {
+    for (own, message) in part.mirrored.iter().zip(inbox) {
         if let Some(message) = message {
-            for_each(message, |at, value| take(start + at, first + own[at], value));
+            for_each(message, |at, value| take(first + own[at], value));
         }
     }
 }

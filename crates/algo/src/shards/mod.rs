@@ -11,7 +11,7 @@
 //! - [`program`]: what an algorithm has to implement
 //! - [`exchange`]: [`Message`], [`Received`]: values of boundary vertices, from and to owners
 //! - [`state`]: arrays of a run, for checkpoints and answers
-//! - [`pagerank`], [`wcc`], [`bfs`], [`sssp`], [`cdlp`], [`kcore`], [`degrees`]: one file each
+//! - [`pagerank`], [`wcc`], [`bfs`], [`sssp`], [`cdlp`], [`kcore`], [`degrees`]: a module each
 //!
 //! Answers do not depend on how many shards there are, and are those of one machine to the last
 //! bit. A superstep is a pure function of the state and of what it is given, so it can be repeated
@@ -96,13 +96,9 @@ impl Part {
         at as VertexId + if is_below { 0 } else { own.end - own.start }
     }
 
-    /// The lists of mirrored vertices, each with its start in all of them one after the other.
-    fn mirrored_lists(&self) -> impl Iterator<Item = (usize, &[u32])> {
-        self.mirrored.iter().scan(0, |end, own| {
-            let start = *end;
-            *end += own.len();
-            Some((start, own.as_slice()))
-        })
+    /// The boundary vertices that a shard owns.
+    fn boundary_of(&self, owner: usize) -> Range<VertexId> {
+        if owner == self.index { 0..0 } else { self.runs[owner].clone() }
     }
 
     /// Calls `take` with all boundary vertices, from all threads.

@@ -129,7 +129,7 @@ impl Program for Pull {
         };
         let messages = match input.is_set(1) {
             true => quiet(part),
-            false => to_mirrors(part, |_, _| true, |_, v| load(&self.shares[v as usize])),
+            false => to_mirrors(part, |_| true, |v| load(&self.shares[v as usize])),
         };
         Ok(Step { messages, report: report(masses) })
     }
@@ -249,7 +249,7 @@ impl Program for Push {
         let mut masses = Masses::default();
         if input.superstep > 0 {
             let received = &self.received;
-            from_mirrors(part, input.inbox, |_, v, mass: u64| {
+            from_mirrors(part, input.inbox, |v, mass: u64| {
                 received[v as usize].fetch_add(mass, Ordering::Relaxed);
             });
             masses.change = self.update(part, input.shared(0));

@@ -78,7 +78,7 @@ impl Sssp {
     }
 
     fn take_candidates(&self, part: &Part, input: &Input<'_>) {
-        from_mirrors(part, input.inbox, |_, v, distance: u64| {
+        from_mirrors(part, input.inbox, |v, distance: u64| {
             if distance < self.distance(v) {
                 self.distances[v as usize].store(distance, Ordering::Relaxed);
                 self.waiting.insert(v);

@@ -273,8 +273,8 @@ impl Program for Kcore {
         let first = part.own().start;
         let known = |v: VertexId| &self.known[(v - first) as usize];
         let fell = |v| self.bound(v) < known(v).load(Ordering::Relaxed);
-        let bound = |_, v| if fell(v) { self.bound(v) } else { NONE };
-        let messages = to_mirrors(part, |_, v| fell(v), bound);
+        let bound = |v| if fell(v) { self.bound(v) } else { NONE };
+        let messages = to_mirrors(part, fell, bound);
         let most = AtomicU32::new(0);
         let own = &self.bounds[first as usize..][..part.own_count()];
         parallel::for_each_of(own, |at, bound| {

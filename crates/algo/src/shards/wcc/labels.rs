@@ -40,6 +40,11 @@ impl Labels {
         })
     }
 
+    /// The number of the hub.
+    pub fn hub(&self) -> u64 {
+        self.hub.into()
+    }
+
     /// What a checkpoint has beside the roots.
     pub fn lowered(&self) -> &[AtomicU32] {
         &self.lowered
@@ -80,9 +85,9 @@ impl Labels {
         }
     }
 
-    /// Counts the components after the pass, before a label is lowered.
+    /// Counts the components by their names, after the pass.
     pub fn count(&mut self, part: &Part) {
-        let has_hub = part.vertex_of(self.hub.into()).is_some_and(|hub| self.own.contains(&hub));
+        let has_hub = part.vertex_of(self.hub()).is_some_and(|hub| self.own.contains(&hub));
         let is_name = |v: VertexId| {
             self.forest.parent(v) == v && self.lowered[v as usize].load(Ordering::Relaxed) == 0
         };

@@ -45,7 +45,6 @@ pub(super) fn bytes_for(part: &Part) -> u64 {
 }
 
 pub(super) struct Wcc {
-    hub: u64,
     labels: Labels,
     /// For each shard the labels of its vertices in the boundary here that it knows, and those of
     /// own vertices that it has in its boundary.
@@ -60,7 +59,6 @@ pub(super) struct Wcc {
 impl Wcc {
     pub fn new(part: &Part, hub: u64) -> Result<Self> {
         Ok(Self {
-            hub,
             labels: Labels::new(part, hub)?,
             owners: Vec::new(),
             mirrors: Vec::new(),
@@ -72,7 +70,7 @@ impl Wcc {
     /// Joins what is connected within the shard, and finds which boundary vertices are attached.
     fn join(&mut self, engine: &Engine, part: &Part) -> Result<()> {
         let (own, forest) = (part.own_set(), &self.labels.forest);
-        let giant = part.vertex_of(self.hub);
+        let giant = part.vertex_of(self.labels.hub());
         if let Some(giant) = giant.filter(|_| part.has_hub_neighbours()) {
             join_by_hub_neighbours(engine, part, forest, giant)?;
         } else if part.is_directed {
@@ -236,7 +234,7 @@ fn attached(part: &Part, forest: &Forest) -> Result<Vec<Known>> {
         }
     });
     Ok(parallel::collect_each(part.runs.len(), |to| {
-        let run = if to == part.index { 0..0 } else { part.runs[to].clone() };
+        let run = part.boundary_of(to);
         let is_attached = |v: &VertexId| forest.parent(*v) != *v || joined.contains(*v);
         let first = run.start;
         Known::nothing_of(run.filter(is_attached).map(|v| v - first).collect())
