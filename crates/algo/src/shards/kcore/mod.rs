@@ -28,7 +28,7 @@ use cenote_engine::{
 
 use super::Part;
 use super::cdlp::lists_bytes;
-use super::exchange::{filled, from_owners, sent, to_mirrors};
+use super::exchange::{filled, from_owners, members_to_mirrors, sent};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
 use crate::neighbourhood::{directions, entries_bound};
@@ -52,13 +52,13 @@ const FULL_ROUNDS: u64 = 2;
 /// Bounds are loaded so many entries ahead.
 const PREFETCHED: usize = 24;
 
-/// Memory: 8 bytes a vertex of the file, 8 an own vertex, three sets, two frontiers; 12 for each
+/// Memory: 8 bytes a vertex of the file, 4 an own vertex, three sets, two frontiers; 12 for each
 /// exchanged bound; per thread a count for each bound up to the largest degree; pieces of lists.
 pub(super) fn bytes_for(part: &Part, config: &EngineConfig) -> u64 {
     let places = part.places();
     let longest = entries_bound(&part.graph);
     let sets = 3 * Bitmap::bytes_for(places) + 2 * Frontier::bytes_for(places, 1);
-    let arrays = 8 * (places + part.own_count()) as u64;
+    let arrays = 8 * places as u64 + 4 * part.own_count() as u64;
     let counts = config.threads as u64 * 4 * (longest + 2);
     arrays + sets + 12 * part.exchanged() + counts + lists_bytes(part, config)
 }
@@ -70,22 +70,27 @@ enum Lists {
     /// From pages.
     Pages,
     /// In memory.
-    Pruned(Pruned),
+    Pruned(Box<Pruned>),
 }
 
+/// What a round works on has a *slot* for each vertex: the vertex itself or, while lists are in
+/// memory, its rank there ([`Pruned::rank`]).
 pub(super) struct Kcore {
+    /// By vertex.
     bounds: HugeVec<AtomicU32>,
-    /// The bounds behind a round; equal to `bounds` where they do not fall.
+    /// By slot: the bounds behind a round; equal to the bounds where they do not fall.
     next: HugeVec<AtomicU32>,
-    /// For each own vertex how many neighbours have at least its bound.
+    /// By slot, from [`Self::first`] on: how many neighbours have at least the bound of the vertex.
     support: HugeVec<AtomicU32>,
-    /// The bounds of own vertices that other shards know.
-    known: HugeVec<AtomicU32>,
-    frontier: Frontier,
-    /// Vertices whose bound falls in this round.
+    /// The first slot of own vertices.
+    first: VertexId,
+    /// Slots of vertices whose bound falls in this round.
     fallen: Bitmap,
-    /// Own vertices with less support than their bound.
+    /// Slots of own vertices with less support than their bound.
     unsupported: Bitmap,
+    /// Vertices whose bound other shards do not know.
+    unsent: Bitmap,
+    frontier: Frontier,
     lists: Lists,
     /// How often lists were pruned.
     prunings: u32,
@@ -94,8 +99,7 @@ pub(super) struct Kcore {
 impl Kcore {
     pub fn new(part: &Part) -> Result<Self> {
         let (places, own) = (part.places(), part.own());
-        let none = |cell: &AtomicU32| cell.store(NONE, Ordering::Relaxed);
-        let bounds = filled(places, none)?;
+        let bounds = filled(places, |bound: &AtomicU32| bound.store(NONE, Ordering::Relaxed))?;
         fill(&bounds[own.start as usize..own.end as usize], 0);
         for &direction in directions(part.is_directed) {
             part.graph.degrees(direction, &mut |first, some| {
@@ -108,14 +112,17 @@ impl Kcore {
         }
         let next = HugeVec::zeroed(places)?;
         copy(&bounds, &next);
+        let unsent = Bitmap::new(places)?;
+        parallel::insert_where(&unsent, own.clone(), |_| true);
         Ok(Self {
             bounds,
             next,
             support: HugeVec::zeroed(own.len())?,
-            known: filled(own.len(), none)?,
-            frontier: Frontier::new(places)?,
+            first: own.start,
             fallen: Bitmap::new(places)?,
             unsupported: Bitmap::new(places)?,
+            unsent,
+            frontier: Frontier::new(places)?,
             lists: Lists::All,
             prunings: 0,
         })
@@ -138,16 +145,28 @@ impl Kcore {
         }
     }
 
-    #[inline(always)]
-    fn next(&self, v: VertexId) -> u32 {
-        self.next[v as usize].load(Ordering::Relaxed)
+    fn slot(&self, v: VertexId) -> VertexId {
+        match &self.lists {
+            Lists::Pruned(pruned) => pruned.rank(v),
+            Lists::All | Lists::Pages => v,
+        }
     }
 
-    /// The bound of `v` is `after` behind this round.
     #[inline(always)]
-    fn fall(&self, v: VertexId, after: u32) {
-        self.next[v as usize].store(after, Ordering::Relaxed);
-        self.fallen.insert(v);
+    fn next(&self, slot: VertexId) -> u32 {
+        self.next[slot as usize].load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn support(&self, slot: VertexId) -> &AtomicU32 {
+        &self.support[(slot - self.first) as usize]
+    }
+
+    /// The bound of a vertex is `after` behind this round.
+    #[inline(always)]
+    fn fall(&self, slot: VertexId, after: u32) {
+        self.next[slot as usize].store(after, Ordering::Relaxed);
+        self.fallen.insert(slot);
     }
 
     /// Takes the bounds of boundary vertices that fell, and what they supported.
@@ -156,7 +175,7 @@ impl Kcore {
         from_owners(part, input.inbox, |v, bound: u32| {
             if bound < self.bound(v) {
                 (least, most) = (least.min(bound), most.max(self.bound(v)));
-                self.fall(v, bound);
+                self.fall(self.slot(v), bound);
             }
         });
         match &self.lists {
@@ -188,7 +207,7 @@ impl Kcore {
             }
             match &self.lists {
                 Lists::Pruned(pruned) if count <= few.min(SERIAL_MAX) => {
-                    if !pruned.settle(self, part, few.min(SERIAL_MAX) as usize) {
+                    if !pruned.settle(self, few.min(SERIAL_MAX) as usize) {
                         self.round(engine, part)?;
                     }
                 }
@@ -200,10 +219,13 @@ impl Kcore {
 
     /// A round of those without support.
     fn round(&mut self, engine: &Engine, part: &Part) -> Result<()> {
-        if let Lists::Pruned(pruned) = &self.lists {
-            pruned.lower(self, part);
+        match &self.lists {
+            Lists::Pruned(pruned) => {
+                pruned.lower(self);
+                self.frontier.set(self.unsupported.iter().map(|rank| pruned.vertex(rank)));
+            }
+            Lists::All | Lists::Pages => self.frontier.set(self.unsupported.iter()),
         }
-        self.frontier.set(self.unsupported.iter());
         self.unsupported.clear();
         if !self.frontier.is_empty() {
             pages::lower(self, engine, part, ActiveSet::In(&self.frontier))?;
@@ -215,7 +237,7 @@ impl Kcore {
     fn withdraw(&mut self, engine: &Engine, part: &Part) -> Result<()> {
         match &self.lists {
             Lists::Pruned(pruned) => {
-                if !pruned.withdraw(self, part) {
+                if !pruned.withdraw(self) {
                     self.apply();
                     return self.prune(engine, part);
                 }
@@ -231,16 +253,22 @@ impl Kcore {
 
     /// Counts supports, and keeps lists in memory if there is room for them.
     fn prune(&mut self, engine: &Engine, part: &Part) -> Result<()> {
+        // Makes room for the next ones.
         self.lists = Lists::All;
+        self.first = 0;
         self.unsupported.clear();
         self.prunings += 1;
         self.lists = match Pruned::new(self, engine, part)? {
-            Some(pruned) => Lists::Pruned(pruned),
+            Some(pruned) => {
+                pruned.copy_bounds(&self.next);
+                Lists::Pruned(Box::new(pruned))
+            }
             None => {
+                self.first = part.own().start;
+                copy(&self.bounds, &self.next);
+                self.unsupported.clear();
                 // A round counts the supports of all that take part in it.
-                part.own().for_each(|v| {
-                    self.unsupported.insert(v);
-                });
+                parallel::insert_where(&self.unsupported, part.own(), |_| true);
                 Lists::Pages
             }
         };
@@ -249,17 +277,27 @@ impl Kcore {
 
     /// Bounds become those behind the round.
     fn apply(&mut self) {
-        self.fallen.iter().for_each(|v| {
-            self.bounds[v as usize].store(self.next(v), Ordering::Relaxed);
-        });
+        for slot in self.fallen.iter() {
+            let after = self.next(slot);
+            let v = match &self.lists {
+                Lists::Pruned(pruned) => pruned.set_bound(slot, after),
+                Lists::All | Lists::Pages => slot,
+            };
+            self.set_bound(v, after);
+        }
         self.fallen.clear();
+    }
+
+    fn set_bound(&self, v: VertexId, bound: u32) {
+        self.bounds[v as usize].store(bound, Ordering::Relaxed);
+        self.unsent.insert(v);
     }
 
     /// A vertex of bound `bound` loses a supporter. Whether it has too few now, for the first time.
     #[inline(always)]
-    fn lose(&self, first: VertexId, v: VertexId, bound: u32) -> bool {
-        let before = self.support[(v - first) as usize].fetch_sub(1, Ordering::Relaxed);
-        before <= bound && !self.unsupported.contains(v) && self.unsupported.insert(v)
+    fn lose(&self, slot: VertexId, bound: u32) -> bool {
+        let before = self.support(slot).fetch_sub(1, Ordering::Relaxed);
+        before <= bound && !self.unsupported.contains(slot) && self.unsupported.insert(slot)
     }
 }
 
@@ -270,19 +308,13 @@ impl Program for Kcore {
             self.take(engine, part, input)?;
             waiting = self.settle(engine, part, input.superstep)?;
         }
-        let first = part.own().start;
-        let known = |v: VertexId| &self.known[(v - first) as usize];
-        let fell = |v| self.bound(v) < known(v).load(Ordering::Relaxed);
-        let bound = |v| if fell(v) { self.bound(v) } else { NONE };
-        let messages = to_mirrors(part, fell, bound);
+        let messages = members_to_mirrors(part, &self.unsent, NONE, |v| self.bound(v));
+        self.unsent.clear();
         let most = AtomicU32::new(0);
-        let own = &self.bounds[first as usize..][..part.own_count()];
-        parallel::for_each_of(own, |at, bound| {
-            let bound = bound.load(Ordering::Relaxed);
-            self.known[at].store(bound, Ordering::Relaxed);
-            if bound > most.load(Ordering::Relaxed) {
-                most.fetch_max(bound, Ordering::Relaxed);
-            }
+        let own = &self.bounds[part.own().start as usize..][..part.own_count()];
+        parallel::for_each_block(own.len(), |range| {
+            let bounds = own[range].iter().map(|bound| bound.load(Ordering::Relaxed));
+            most.fetch_max(bounds.max().unwrap_or(0), Ordering::Relaxed);
         });
         let report = vec![
             ("most", most.into_inner().into()),
@@ -293,12 +325,14 @@ impl Program for Kcore {
     }
 
     fn state(&self) -> Vec<(&'static str, Cells<'_>)> {
-        vec![("bounds", Cells::U32(&self.bounds)), ("known", Cells::U32(&self.known))]
+        vec![("bounds", Cells::U32(&self.bounds))]
     }
 
     fn restored(&mut self, _: &Part) -> Result<()> {
         copy(&self.bounds, &self.next);
         self.lists = Lists::All;
+        // The other shards got them in the superstep behind which the copy was made.
+        self.unsent.clear();
         Ok(())
     }
 

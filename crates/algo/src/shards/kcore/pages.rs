@@ -33,7 +33,7 @@ pub(super) fn lower(
     part: &Part,
     active: ActiveSet<'_>,
 ) -> Result<()> {
-    visit(engine, part, active, &Lower { kcore, first: part.own().start })
+    visit(engine, part, active, &Lower { kcore })
 }
 
 /// The second phase, of the vertices in the frontier.
@@ -60,7 +60,7 @@ pub(super) fn lose(
         own.filter(lost).collect::<Vec<_>>()
     });
     kcore.frontier.set(affected.iter().flatten());
-    let kernel = Lost { kcore, first };
+    let kernel = Lost { kcore };
     for &direction in directions(part.is_directed) {
         engine.visit("boundary", direction, ActiveSet::In(&kcore.frontier), &kernel)?;
     }
@@ -70,7 +70,6 @@ pub(super) fn lose(
 /// The bound of each vertex falls to what its neighbours allow, and its support is counted.
 struct Lower<'a> {
     kcore: &'a Kcore,
-    first: VertexId,
 }
 
 impl Neighbourhood for Lower<'_> {
@@ -95,9 +94,10 @@ impl Neighbourhood for Lower<'_> {
             after -= 1;
             support += counts[after as usize];
         }
-        self.kcore.support[(v - self.first) as usize].store(support, Ordering::Relaxed);
+        let slot = self.kcore.slot(v);
+        self.kcore.support(slot).store(support, Ordering::Relaxed);
         if after < before {
-            self.kcore.fall(v, after);
+            self.kcore.fall(slot, after);
         }
     }
 }
@@ -118,7 +118,7 @@ impl Kernel for Withdraw<'_> {
         for &u in list.targets.iter().filter(|u| self.own.contains(u) && **u != list.vertex) {
             let bound = self.kcore.next(u);
             if after < bound && bound <= before {
-                self.kcore.lose(self.own.start, u, bound);
+                self.kcore.lose(u, bound);
             }
         }
     }
@@ -127,7 +127,6 @@ impl Kernel for Withdraw<'_> {
 /// The same for boundary vertices, from the lists of own ones.
 struct Lost<'a> {
     kcore: &'a Kcore,
-    first: VertexId,
 }
 
 impl Kernel for Lost<'_> {
@@ -139,7 +138,7 @@ impl Kernel for Lost<'_> {
         let bound = self.kcore.bound(list.vertex);
         for &u in list.targets.iter().filter(|u| self.kcore.fallen.contains(**u)) {
             if self.kcore.next(u) < bound && bound <= self.kcore.bound(u) {
-                self.kcore.lose(self.first, list.vertex, bound);
+                self.kcore.lose(list.vertex, bound);
             }
         }
     }

@@ -8,8 +8,12 @@
 //!
 //! Boundary vertices have lists too, of their own neighbours: these lose support when the bound of
 //! a boundary vertex falls.
+//!
+//! Most entries are between the few vertices with the largest bounds. So vertices have *ranks* by
+//! which all that rounds touch is ordered: own vertices first, both kinds by descending bound. What
+//! rounds touch often then lies in few cache lines.
 
-use std::ops::Range;
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{Adjacency, Engine, EngineConfig, HugeVec, Needs, VertexId};
@@ -33,10 +37,16 @@ fn entries(part: &Part) -> u64 {
     directions(part.is_directed).iter().map(|&direction| of(direction)).sum()
 }
 
-/// Bytes beside entries: 12 a vertex of the file, 4 an own vertex.
+/// Bytes beside entries: 24 a vertex of the file, 4 an own vertex.
 fn arrays_bytes(part: &Part) -> u64 {
-    12 * part.places() as u64 + 4 * part.own_count() as u64
+    24 * part.places() as u64 + 4 * part.own_count() as u64 + 4 * RANKED_MAX as u64
 }
+
+/// Vertices with larger bounds have ranks in no order.
+const RANKED_MAX: u32 = 1 << 16;
+
+/// Ranks that a thread takes at a time: the first ones have the longest lists.
+const BLOCK: usize = 256;
 
 /// Pruned lists of this share of all entries are worth more than cached pages where vertices have
 /// hubs as neighbours: a Kronecker graph's have 0.23. Without hubs all bounds are alike.
@@ -84,8 +94,14 @@ impl Floors {
     }
 }
 
-/// Lists in memory, in no order.
+/// Lists in memory, in no order. All but `ranks` is by rank; entries are ranks.
 pub(super) struct Pruned {
+    /// The rank of each vertex.
+    ranks: HugeVec<AtomicU32>,
+    vertices: HugeVec<AtomicU32>,
+    /// Own vertices have the first ranks.
+    own_count: VertexId,
+    bounds: HugeVec<AtomicU32>,
     floors: HugeVec<AtomicU32>,
     /// Where the list of each vertex begins among all entries.
     starts: HugeVec<AtomicU32>,
@@ -105,7 +121,11 @@ impl Pruned {
             return Ok(None);
         };
         let places = part.places();
-        let pruned = Self {
+        let mut pruned = Self {
+            ranks: HugeVec::zeroed(places)?,
+            vertices: HugeVec::zeroed(places)?,
+            own_count: part.own_count() as VertexId,
+            bounds: HugeVec::zeroed(places)?,
             floors: HugeVec::zeroed(places)?,
             starts: HugeVec::zeroed(places)?,
             lengths: HugeVec::zeroed(places)?,
@@ -114,35 +134,89 @@ impl Pruned {
             used: AtomicU64::new(0),
         };
         let floors = Floors::new(kcore);
-        parallel::for_each_of(&kcore.bounds, |v, bound| {
-            let floor = floors.of(bound.load(Ordering::Relaxed));
-            pruned.floors[v].store(floor, Ordering::Relaxed);
+        pruned.set_ranks(kcore, part);
+        parallel::for_each(places, |rank| {
+            let bound = kcore.bound(pruned.vertex(rank as VertexId));
+            pruned.bounds[rank].store(bound, Ordering::Relaxed);
+            pruned.floors[rank].store(floors.of(bound), Ordering::Relaxed);
         });
         let is_over = AtomicBool::new(false);
-        let kernel = Prune { kcore, pruned: &pruned, floors, own: part.own(), is_over: &is_over };
+        let kernel = Prune { kcore, pruned: &pruned, floors, is_over: &is_over };
         visit(engine, part, part.own_set(), &kernel)?;
-        let fits = !is_over.into_inner() && pruned.turn(part);
+        let fits = !is_over.into_inner() && pruned.turn();
         Ok(fits.then_some(pruned))
     }
 
+    /// Gives each vertex a rank.
+    fn set_ranks(&mut self, kcore: &Kcore, part: &Part) {
+        let (own, end) = (part.own(), part.places() as VertexId);
+        let bucket = |v| kcore.bound(v).min(RANKED_MAX - 1) as usize;
+        let mut rank = 0;
+        for kind in [[own.clone(), 0..0], [0..own.start, own.end..end]] {
+            let mut ranks = vec![0; RANKED_MAX as usize];
+            let vertices = || kind.iter().cloned().flatten();
+            vertices().for_each(|v| ranks[bucket(v)] += 1);
+            for first in ranks.iter_mut().rev() {
+                rank += mem::replace(first, rank);
+            }
+            for v in vertices() {
+                let rank = &mut ranks[bucket(v)];
+                self.ranks[v as usize].store(*rank, Ordering::Relaxed);
+                self.vertices[*rank as usize].store(v, Ordering::Relaxed);
+                *rank += 1;
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub fn rank(&self, v: VertexId) -> VertexId {
+        self.ranks[v as usize].load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub fn vertex(&self, rank: VertexId) -> VertexId {
+        self.vertices[rank as usize].load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn is_own(&self, rank: VertexId) -> bool {
+        rank < self.own_count
+    }
+
+    #[inline(always)]
+    fn bound(&self, rank: VertexId) -> u32 {
+        self.bounds[rank as usize].load(Ordering::Relaxed)
+    }
+
+    /// Sets the bound of the vertex that has a rank, and returns the vertex.
+    pub fn set_bound(&self, rank: VertexId, bound: u32) -> VertexId {
+        self.bounds[rank as usize].store(bound, Ordering::Relaxed);
+        self.vertex(rank)
+    }
+
+    /// Copies the bounds, by rank.
+    pub fn copy_bounds(&self, to: &[AtomicU32]) {
+        parallel::copy(&self.bounds, to);
+    }
+
     /// Makes the lists of boundary vertices, whose lengths are known; false where there is no room.
-    fn turn(&self, part: &Part) -> bool {
-        let own = part.own();
+    fn turn(&self) -> bool {
         let mut used = self.used.load(Ordering::Relaxed);
-        for v in (0..part.places() as VertexId).filter(|v| !own.contains(v)) {
+        for rank in self.own_count as usize..self.ranks.len() {
             // May wrap if there are too many, which is refused below.
-            self.starts[v as usize].store(used as u32, Ordering::Relaxed);
-            used += u64::from(self.lengths[v as usize].swap(0, Ordering::Relaxed));
+            self.starts[rank].store(used as u32, Ordering::Relaxed);
+            used += u64::from(self.lengths[rank].swap(0, Ordering::Relaxed));
         }
         if used > self.entries.len() as u64 {
             return false;
         }
-        parallel::for_each(part.own_count(), |at| {
-            let v = own.start + at as VertexId;
-            for u in self.list(v).filter(|u| !own.contains(u)) {
-                let nth = self.lengths[u as usize].fetch_add(1, Ordering::Relaxed);
-                let place = self.starts[u as usize].load(Ordering::Relaxed) + nth;
-                self.entries[place as usize].store(v, Ordering::Relaxed);
+        parallel::blocks_of(BLOCK, self.own_count as usize, &|range| {
+            for rank in range.start as VertexId..range.end as VertexId {
+                for u in self.list(rank).filter(|&u| !self.is_own(u)) {
+                    let nth = self.lengths[u as usize].fetch_add(1, Ordering::Relaxed);
+                    let place = self.starts[u as usize].load(Ordering::Relaxed) + nth;
+                    self.entries[place as usize].store(rank, Ordering::Relaxed);
+                }
             }
         });
         self.used.store(used, Ordering::Relaxed);
@@ -150,30 +224,28 @@ impl Pruned {
     }
 
     #[inline(always)]
-    fn floor(&self, v: VertexId) -> u32 {
-        self.floors[v as usize].load(Ordering::Relaxed)
+    fn floor(&self, rank: VertexId) -> u32 {
+        self.floors[rank as usize].load(Ordering::Relaxed)
     }
 
     #[inline(always)]
-    fn list(&self, v: VertexId) -> impl Iterator<Item = VertexId> + '_ {
-        let of = |array: &[AtomicU32]| array[v as usize].load(Ordering::Relaxed) as usize;
+    fn list(&self, rank: VertexId) -> impl Iterator<Item = VertexId> + '_ {
+        let of = |array: &[AtomicU32]| array[rank as usize].load(Ordering::Relaxed) as usize;
         let list = &self.entries[of(&self.starts)..][..of(&self.lengths)];
         list.iter().map(|u| u.load(Ordering::Relaxed))
     }
 
     /// The first phase of a round of vertices without support. Those whose bound falls below its
     /// floor remain without.
-    pub fn lower(&self, kcore: &Kcore, part: &Part) {
-        let first = part.own().start;
-        parallel::for_each_block(part.own_count(), |range| {
-            let own = first + range.start as VertexId..first + range.end as VertexId;
+    pub fn lower(&self, kcore: &Kcore) {
+        parallel::blocks_of(BLOCK, self.own_count as usize, &|range| {
             let mut counts = Vec::new();
-            for v in kcore.unsupported.iter_in(own) {
-                if let Some((after, support)) = self.largest(kcore, &mut counts, (first, v)) {
-                    kcore.support[(v - first) as usize].store(support, Ordering::Relaxed);
-                    kcore.unsupported.remove(v);
-                    if after < kcore.bound(v) {
-                        kcore.fall(v, after);
+            for rank in kcore.unsupported.iter_in(range.start as VertexId..range.end as VertexId) {
+                if let Some((after, support)) = self.largest(&mut counts, rank) {
+                    kcore.support(rank).store(support, Ordering::Relaxed);
+                    kcore.unsupported.remove(rank);
+                    if after < self.bound(rank) {
+                        kcore.fall(rank, after);
                     }
                 }
             }
@@ -182,52 +254,46 @@ impl Pruned {
 
     /// Rounds until no vertex is without support, or more than `most`, without passes over all
     /// vertices. False, and nothing is done in the last round, if a bound falls below its floor.
-    pub fn settle(&self, kcore: &Kcore, part: &Part, most: usize) -> bool {
-        let own = part.own();
+    pub fn settle(&self, kcore: &Kcore, most: usize) -> bool {
         let mut unsupported: Vec<VertexId> = kcore.unsupported.iter().collect();
         let (mut counts, mut fallen) = (Vec::new(), Vec::new());
         while !unsupported.is_empty() && unsupported.len() <= most {
             fallen.clear();
-            for &v in &unsupported {
-                let Some(lower) = self.largest(kcore, &mut counts, (own.start, v)) else {
+            for &rank in &unsupported {
+                let Some(lower) = self.largest(&mut counts, rank) else {
                     return false;
                 };
-                fallen.push((v, lower));
+                fallen.push((rank, lower));
             }
-            unsupported.drain(..).for_each(|v| kcore.unsupported.remove(v));
-            for &(v, (after, support)) in &fallen {
-                kcore.support[(v - own.start) as usize].store(support, Ordering::Relaxed);
-                kcore.next[v as usize].store(after, Ordering::Relaxed);
+            unsupported.drain(..).for_each(|rank| kcore.unsupported.remove(rank));
+            for &(rank, (after, support)) in &fallen {
+                kcore.support(rank).store(support, Ordering::Relaxed);
+                kcore.next[rank as usize].store(after, Ordering::Relaxed);
             }
-            for &(v, (after, _)) in &fallen {
-                self.withdraw_from(kcore, &own, v, |u| {
+            for &(rank, (after, _)) in &fallen {
+                self.withdraw_from(kcore, rank, |u| {
                     // The set has the others.
                     if unsupported.len() <= most {
                         unsupported.push(u);
                     }
                 });
-                kcore.bounds[v as usize].store(after, Ordering::Relaxed);
+                kcore.set_bound(self.set_bound(rank, after), after);
             }
         }
         true
     }
 
     /// The new bound of a vertex, and its support; `None` if it is below the floor.
-    fn largest(
-        &self,
-        kcore: &Kcore,
-        counts: &mut Vec<u32>,
-        (first, v): (VertexId, VertexId),
-    ) -> Option<(u32, u32)> {
-        let (most, floor) = (kcore.bound(v), self.floor(v));
+    fn largest(&self, counts: &mut Vec<u32>, rank: VertexId) -> Option<(u32, u32)> {
+        let (most, floor) = (self.bound(rank), self.floor(rank));
         counts.clear();
         // Those below the floor are counted with it less one.
         counts.resize((most - floor) as usize + 2, 0);
-        for u in self.list(v) {
-            let bound = (kcore.bound(u) + 1).max(floor).min(most + 1);
+        for u in self.list(rank) {
+            let bound = (self.bound(u) + 1).max(floor).min(most + 1);
             counts[(bound - floor) as usize] += 1;
         }
-        let always = self.always[(v - first) as usize].load(Ordering::Relaxed);
+        let always = self.always[rank as usize].load(Ordering::Relaxed);
         let (mut after, mut support) = (most, always + counts[(most - floor) as usize + 1]);
         while support < after {
             if after == floor {
@@ -241,15 +307,14 @@ impl Pruned {
 
     /// The second phase of a round: each vertex whose bound fell no longer supports the neighbours
     /// that are between. False, and nothing counts, if a bound fell below its floor.
-    pub fn withdraw(&self, kcore: &Kcore, part: &Part) -> bool {
-        let own = part.own();
+    pub fn withdraw(&self, kcore: &Kcore) -> bool {
         let is_below = AtomicBool::new(false);
-        parallel::for_each_block(part.places(), |range| {
-            for v in kcore.fallen.iter_in(range.start as VertexId..range.end as VertexId) {
-                if kcore.next(v) < self.floor(v) {
+        parallel::blocks_of(BLOCK, self.ranks.len(), &|range| {
+            for rank in kcore.fallen.iter_in(range.start as VertexId..range.end as VertexId) {
+                if kcore.next(rank) < self.floor(rank) {
                     is_below.store(true, Ordering::Relaxed);
                 }
-                self.withdraw_from(kcore, &own, v, |_| ());
+                self.withdraw_from(kcore, rank, |_| ());
             }
         });
         !is_below.into_inner()
@@ -258,17 +323,11 @@ impl Pruned {
     /// Takes the support of a vertex whose bound fell from its neighbours. Calls `each` with those
     /// that have too little now.
     #[inline(always)]
-    fn withdraw_from(
-        &self,
-        kcore: &Kcore,
-        own: &Range<VertexId>,
-        v: VertexId,
-        mut each: impl FnMut(VertexId),
-    ) {
-        let (before, after) = (kcore.bound(v), kcore.next(v));
-        for u in self.list(v).filter(|u| own.contains(u)) {
+    fn withdraw_from(&self, kcore: &Kcore, rank: VertexId, mut each: impl FnMut(VertexId)) {
+        let (before, after) = (self.bound(rank), kcore.next(rank));
+        for u in self.list(rank).filter(|&u| self.is_own(u)) {
             let bound = kcore.next(u);
-            if after < bound && bound <= before && kcore.lose(own.start, u, bound) {
+            if after < bound && bound <= before && kcore.lose(u, bound) {
                 each(u);
             }
         }
@@ -280,7 +339,6 @@ struct Prune<'a> {
     kcore: &'a Kcore,
     pruned: &'a Pruned,
     floors: Floors,
-    own: Range<VertexId>,
     is_over: &'a AtomicBool,
 }
 
@@ -292,8 +350,9 @@ impl Neighbourhood for Prune<'_> {
     }
 
     fn take(&self, kept: &mut Vec<VertexId>, v: VertexId, neighbours: &[&[VertexId]]) {
-        let Self { kcore, pruned, floors, own, is_over } = self;
-        let (bound, floor) = (kcore.bound(v), pruned.floor(v));
+        let Self { kcore, pruned, floors, is_over } = self;
+        let rank = pruned.rank(v);
+        let (bound, floor) = (kcore.bound(v), pruned.floor(rank));
         let (mut support, mut always, mut count) = (0, 0, 0);
         kept.resize(kept.len().max(neighbours.iter().map(|some| some.len()).sum()), 0);
         kcore.for_each_bound(neighbours, |u, of| {
@@ -306,12 +365,11 @@ impl Neighbourhood for Prune<'_> {
             count += usize::from(is_other & !is_always & (of >= floor));
         });
         let kept = &kept[..count];
-        let at = (v - own.start) as usize;
-        kcore.support[at].store(support, Ordering::Relaxed);
+        kcore.support(rank).store(support, Ordering::Relaxed);
         if support < bound {
-            kcore.unsupported.insert(v);
+            kcore.unsupported.insert(rank);
         }
-        pruned.always[at].store(always, Ordering::Relaxed);
+        pruned.always[rank as usize].store(always, Ordering::Relaxed);
         let start = pruned.used.fetch_add(kept.len() as u64, Ordering::Relaxed);
         let room = usize::try_from(start).ok().and_then(|start| {
             pruned.entries.get(start..start + kept.len()).map(|room| (start as u32, room))
@@ -320,12 +378,13 @@ impl Neighbourhood for Prune<'_> {
             is_over.store(true, Ordering::Relaxed);
             return;
         };
-        pruned.starts[v as usize].store(start, Ordering::Relaxed);
-        pruned.lengths[v as usize].store(kept.len() as u32, Ordering::Relaxed);
+        pruned.starts[rank as usize].store(start, Ordering::Relaxed);
+        pruned.lengths[rank as usize].store(kept.len() as u32, Ordering::Relaxed);
         for (entry, &u) in room.iter().zip(kept.iter()) {
-            entry.store(u, Ordering::Relaxed);
-            if !own.contains(&u) {
-                pruned.lengths[u as usize].fetch_add(1, Ordering::Relaxed);
+            let of = pruned.rank(u);
+            entry.store(of, Ordering::Relaxed);
+            if !pruned.is_own(of) {
+                pruned.lengths[of as usize].fetch_add(1, Ordering::Relaxed);
             }
         }
     }
