@@ -365,7 +365,9 @@ impl Neighbourhood for Prune<'_> {
             kept[count] = u;
             count += usize::from(is_other & !is_always & (of >= floor));
         });
-        let kept = &kept[..count];
+        // Before anything is added to: a thread loads many ranks at once, but none beside an addition.
+        let kept = &mut kept[..count];
+        kept.iter_mut().for_each(|u| *u = pruned.rank(*u));
         kcore.support(rank).store(support, Ordering::Relaxed);
         if support < bound {
             kcore.unsupported.insert(rank);
@@ -381,8 +383,7 @@ impl Neighbourhood for Prune<'_> {
         };
         pruned.starts[rank as usize].store(start, Ordering::Relaxed);
         pruned.lengths[rank as usize].store(kept.len() as u32, Ordering::Relaxed);
-        for (entry, &u) in room.iter().zip(kept.iter()) {
-            let of = pruned.rank(u);
+        for (entry, &mut of) in room.iter().zip(kept) {
             entry.store(of, Ordering::Relaxed);
             if !pruned.is_own(of) {
                 pruned.lengths[of as usize].fetch_add(1, Ordering::Relaxed);
