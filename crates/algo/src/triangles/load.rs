@@ -249,20 +249,8 @@ impl Sift<'_> {
             parts.note(page, list.vertex, lower);
         }
         if let Some(degrees) = self.degrees {
-            degrees[rank as usize].fetch_add(self.neighbours(list), Ordering::Relaxed);
+            degrees[rank as usize].fetch_add(neighbours(list, self.repeats), Ordering::Relaxed);
         }
-    }
-
-    /// Counts distinct neighbours; targets ascend.
-    fn neighbours(&self, list: &List<'_>) -> u32 {
-        let others = match self.repeats {
-            false => list.targets.len(),
-            true => {
-                let runs = list.targets.chunk_by(|a, b| a == b);
-                runs.filter(|run| run[0] != list.vertex).count()
-            }
-        };
-        u32::try_from(others).expect("distinct vertices are fewer than ids")
     }
 
     /// Corrects the degrees for an edge that runs both ways, which was counted twice at both ends.
@@ -272,6 +260,19 @@ impl Sift<'_> {
             degrees[b as usize].fetch_sub(1, Ordering::Relaxed);
         }
     }
+}
+
+/// Counts the distinct neighbours in a list, whose targets ascend; `repeats`: whether it may hold a
+/// vertex twice, or a self-loop.
+pub(super) fn neighbours(list: &List<'_>, repeats: bool) -> u32 {
+    let others = match repeats {
+        false => list.targets.len(),
+        true => {
+            let runs = list.targets.chunk_by(|a, b| a == b);
+            runs.filter(|run| run[0] != list.vertex).count()
+        }
+    };
+    u32::try_from(others).expect("distinct vertices are fewer than ids")
 }
 
 /// Keeps the targets of a directed graph's lists.

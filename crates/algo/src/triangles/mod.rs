@@ -20,6 +20,7 @@
 //! - [`parts`]: which lists have edges into which chunk
 //! - [`hubs`]: bit rows
 //! - [`count`]: the triangles of a list
+//! - [`window`]: one pass where edges lead nearby, and no vertex has many
 
 mod count;
 mod hubs;
@@ -28,6 +29,7 @@ mod load;
 mod order;
 mod parts;
 mod verify;
+mod window;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -125,8 +127,8 @@ pub fn run(
     triangles: &TrianglesConfig,
 ) -> Result<Triangles> {
     let (counted, run) = Job { name: NAME, at: at(triangles) }.run(graph, config)?;
-    let Counted { triangles, chunks, .. } = counted;
-    Ok(Triangles { triangles, wedges: counted.wedges(), chunks, counted, run })
+    let Counted { triangles, wedges, chunks, .. } = counted;
+    Ok(Triangles { triangles, wedges, chunks, counted, run })
 }
 
 fn at(triangles: &TrianglesConfig) -> At {
@@ -143,35 +145,44 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub triangles: u64,
+    /// Pairs of neighbours, over all vertices.
+    pub wedges: u128,
     pub chunks: u64,
+    /// Empty if the arrays below are by vertex.
     ranks: HugeVec<u32>,
-    /// By rank.
+    /// By rank; may be empty for [`At::Nowhere`].
     degrees: HugeVec<AtomicU32>,
     /// By rank; empty for [`At::Nowhere`].
     counts: HugeVec<AtomicU64>,
+    has_counts: bool,
 }
 
 impl Counted {
     pub fn has_counts(&self) -> bool {
-        self.counts.len() == self.ranks.len()
+        self.has_counts
     }
 
     /// The count at `v`.
     pub fn count(&self, v: VertexId) -> u64 {
-        self.counts[self.ranks[v as usize] as usize].load(Ordering::Relaxed)
+        self.counts[self.place(v)].load(Ordering::Relaxed)
     }
 
     /// Distinct neighbours of `v`, ignoring edge direction.
     pub fn degree(&self, v: VertexId) -> u32 {
-        self.degrees[self.ranks[v as usize] as usize].load(Ordering::Relaxed)
+        self.degrees[self.place(v)].load(Ordering::Relaxed)
     }
 
-    pub fn wedges(&self) -> u128 {
-        parallel::sum(self.degrees.len(), |v| {
-            let degree = u128::from(self.degrees[v].load(Ordering::Relaxed));
-            degree * degree.saturating_sub(1) / 2
-        })
+    fn place(&self, v: VertexId) -> usize {
+        self.ranks.get(v as usize).map_or(v, |&rank| rank) as usize
     }
+}
+
+/// Pairs of neighbours of vertices with these degrees.
+fn wedges(degrees: &[AtomicU32]) -> u128 {
+    parallel::sum(degrees.len(), |v| {
+        let degree = u128::from(degrees[v].load(Ordering::Relaxed));
+        degree * degree.saturating_sub(1) / 2
+    })
 }
 
 /// How the memory for lists is divided, in bytes.
@@ -255,8 +266,13 @@ impl Job {
             true => 1,
             false => self.expected_bytes(&order, config.threads).div_ceil(division.chunk),
         };
-        let because = match sweeps {
-            1 => "one pass: all oriented lists fit in memory".to_owned(),
+        let near = window::may_suit(graph, &config);
+        let because = match (sweeps, near) {
+            (1, _) => "one pass: all oriented lists fit in memory".to_owned(),
+            (_, true) => format!(
+                "one pass if edges lead nearby in the file, else at most {sweeps}, one for each \
+                 part of the oriented lists in memory"
+            ),
             _ => format!(
                 "at most {sweeps} passes, one for each part of the oriented lists in memory, of \
                  the lists with edges into that part"
@@ -265,9 +281,16 @@ impl Job {
         let (once, sweeps) = (graph_pages(graph) as f64, sweeps as f64);
         let (least, most) = (once, once * sweeps);
         // The division assumes the worst case. In a lattice most edges join similar ids.
-        let likely = if is_lattice(graph) { 3.0 } else { (0.85 * sweeps).max(1.0) };
+        let likely = match (is_lattice(graph), near) {
+            (true, true) => 1.0,
+            (true, false) => 3.0,
+            _ => (0.85 * sweeps).max(1.0),
+        };
         let likely = once * likely.min(sweeps);
         let reads = Reads::between(least, likely, most).filling(0.3, 0.6);
+        // A window needs neither ranks nor places and degrees by rank.
+        let by_vertex = Order::bytes_for(graph) + 8 * graph.vertices() as u64;
+        let reads = reads.idling(if near { by_vertex } else { 0 });
         Ok(Estimate::new(graph, plan, reads.sparing(Assembled::bytes_for(graph, &config)), because))
     }
 
@@ -275,15 +298,31 @@ impl Job {
     pub fn run(&self, graph: &Arc<Graph>, config: EngineConfig) -> Result<(Counted, Run)> {
         demand_in_edges(graph, self.name)?;
         let config = without_cache(config);
+        if window::may_suit(graph, &config) {
+            // Not the order itself, since a window does without.
+            let bound = Order::bound(graph, self.doubles());
+            let needs = |config: &EngineConfig| self.needs(graph, config, &bound);
+            if let Ok(engine) = engine_for(graph, config.clone(), needs) {
+                return match engine.install(|| window::count(self, &engine))? {
+                    Some(counted) => Ok((counted, Run::of(&engine))),
+                    None => self.sweep(&engine, Order::new(graph, self.doubles())?),
+                };
+            }
+        }
         let order = Order::new(graph, self.doubles())?;
         let engine = engine_for(graph, config, |config| self.needs(graph, config, &order))?;
+        self.sweep(&engine, order)
+    }
+
+    /// Counts the triangles chunk by chunk.
+    fn sweep(&self, engine: &Engine, order: Order) -> Result<(Counted, Run)> {
         let counted = engine.install(|| {
-            let mut sweeps = Sweeps::new(self, &engine, &order)?;
+            let mut sweeps = Sweeps::new(self, engine, &order)?;
             sweeps.run()?;
-            sweeps.finish()
+            sweeps.finish(self.at != At::Nowhere)
         })?;
         let counted = Counted { ranks: order.ranks, ..counted };
-        Ok((counted, Run::of(&engine)))
+        Ok((counted, Run::of(engine)))
     }
 }
 
@@ -402,14 +441,16 @@ impl<'e> Sweeps<'e> {
         self.workers.count(self.engine, batch.unwrap_or(&self.chunk), &view)
     }
 
-    fn finish(self) -> Result<Counted> {
+    fn finish(self, has_counts: bool) -> Result<Counted> {
         let triangles = self.workers.finish(&self.counts);
         Ok(Counted {
             triangles,
+            wedges: wedges(&self.loader.degrees),
             chunks: self.chunks,
             ranks: HugeVec::zeroed(0)?,
             degrees: self.loader.degrees,
             counts: self.counts,
+            has_counts,
         })
     }
 }

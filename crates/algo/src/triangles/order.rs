@@ -66,19 +66,37 @@ impl Order {
             words_expected: 0,
             hubs: 0,
             kept: 0,
-            unit: 1,
+            unit: unit_of(graph),
         };
         order.take_degrees(graph, Direction::Out)?;
         if graph.is_directed() {
             order.take_degrees(graph, Direction::In)?;
         }
-        // For uncompressed lists, the worst case.
-        let entries = graph.superblock().stored_out + graph.superblock().stored_in;
-        while (2 * entries + 8 * n as u64) / order.unit >= u64::from(u32::MAX) {
-            order.unit *= 2;
-        }
         order.rank_by_degree(out_lists(graph), doubles);
         Ok(order)
+    }
+
+    /// Bounds of what [`Order::new`] would find, from the index alone: without ranks, and only for
+    /// graphs without hubs.
+    pub fn bound(graph: &Graph, doubles: bool) -> Self {
+        let (superblock, lists) = (graph.superblock(), out_lists(graph));
+        let (n, degree_max) = (graph.vertices() as u64, superblock.degree_max);
+        assert!(degree_max < HUB_DEGREE && !graph.is_directed(), "no hubs");
+        let unit = unit_of(graph);
+        let list_words_max = words_of(0, degree_max, doubles).next_multiple_of(unit);
+        // A list that is kept has two entries or more, so its words are at most four times those.
+        let entries = lists.page_entries_max() + degree_max;
+        let words_expected = superblock.stored_out / 2 + 4 * n;
+        Self {
+            ranks: HugeVec::zeroed(0).expect("no memory is needed"),
+            words_before: Vec::new(),
+            list_words_max,
+            page_words_max: (4 * unit * entries).min(list_words_max * n),
+            words_expected,
+            hubs: 0,
+            kept: 0,
+            unit,
+        }
     }
 
     /// Adds degrees to `ranks`, at most the number of vertices, which repeated edges may exceed.
@@ -136,6 +154,17 @@ impl Order {
         });
         first_over.unwrap_or(end)
     }
+}
+
+/// Words of which a `u32` can count all that lists take: for uncompressed lists, the worst case.
+fn unit_of(graph: &Graph) -> u64 {
+    let entries = graph.superblock().stored_out + graph.superblock().stored_in;
+    let words = 2 * entries + 8 * graph.vertices() as u64;
+    let mut unit = 1;
+    while words / unit >= u64::from(u32::MAX) {
+        unit *= 2;
+    }
+    unit
 }
 
 pub(crate) fn out_lists(graph: &Graph) -> &Adjacency {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::plain::{Plain, STRATEGIES, config, random_with_hubs};
+use crate::walk::Random;
 use cenote_algo::lcc;
 use cenote_algo::triangles::{self, TrianglesConfig};
 use cenote_algo::{AlgoError, Run};
@@ -169,30 +170,104 @@ fn many_chunks_find_what_one_finds() {
 /// A square grid with a diagonal in each square: neighbours have similar ids, and all vertices are
 /// in triangles.
 fn triangulated_grid(side: u32, directed: bool) -> Plain {
+    Plain::of(side * side, &triangulated_grid_edges(side), directed)
+}
+
+fn triangulated_grid_edges(side: u32) -> Vec<(u32, u32)> {
     let corners =
         (0..side - 1).flat_map(|row| (0..side - 1).map(move |column| row * side + column));
-    let edges: Vec<_> = corners.flat_map(|v| [1, side, side + 1].map(|to| (v, v + to))).collect();
-    Plain::of(side * side, &edges, directed)
+    corners.flat_map(|v| [1, side, side + 1].map(|to| (v, v + to))).collect()
+}
+
+/// Passes over the pages of lists that a run read.
+fn passes(graph: &Graph, run: &Run) -> f64 {
+    let directions = &[Direction::Out, Direction::In][..1 + usize::from(graph.is_directed())];
+    let lists = directions.iter().filter_map(|&direction| graph.adjacency(direction));
+    let pages: u64 = lists.map(|lists| lists.pages()).sum();
+    run.stats.bytes_read as f64 / (4096 * pages) as f64
 }
 
 #[test]
 fn lists_without_edges_into_a_chunk_are_not_read_for_it() {
+    // The centre of a star has too many neighbours for a window.
+    let centre = 40_000;
+    let mut edges: Vec<(u32, u32)> = (0..100).map(|v| (v, centre)).collect();
+    edges.extend(triangulated_grid_edges(200));
     for directed in [false, true] {
-        let plain = triangulated_grid(200, directed);
+        let plain = Plain::of(centre + 1, &edges, directed);
         let (graph, expected) = (plain.stored(), triangles_by_marks(&plain));
         let config = config(Strategy::Auto, 2);
         let least = least(&graph, &config);
         let found = counted(&graph, config.memory_bytes(least + 16_000));
         assert_eq!(found.triangles, expected);
         triangles::verify(&graph, &found).unwrap();
-        let pages: u64 = [Direction::Out, Direction::In]
-            .iter()
-            .filter_map(|&direction| graph.adjacency(direction))
-            .map(|lists| lists.pages())
-            .sum();
-        let passes = found.run.stats.bytes_read as f64 / (4096 * pages) as f64;
+        let passes = passes(&graph, &found.run);
         assert!(found.chunks > 5, "{} chunks", found.chunks);
         assert!(passes < 3.0, "{passes:.1} passes for {} chunks", found.chunks);
+    }
+}
+
+/// As [`assert_agrees`], for a graph with too many vertices for the definition, with hardly
+/// more than the least memory.
+fn counted_with(plain: &Plain, threads: usize) -> (Arc<Graph>, triangles::Triangles) {
+    let (graph, expected) = (plain.stored(), triangles_by_marks(plain));
+    let config = config(Strategy::Auto, threads);
+    let least = least(&graph, &config);
+    let config = config.memory_bytes(least + 1_000).explain(true);
+    let found = counted(&graph, config.clone());
+    assert_eq!(found.triangles, expected, "{threads} threads");
+    triangles::verify(&graph, &found).unwrap();
+    lcc::verify(&graph, &lcc::run(&graph, config).unwrap()).unwrap();
+    (graph, found)
+}
+
+#[test]
+fn edges_that_lead_nearby_take_one_pass_in_little_memory() {
+    let plain = triangulated_grid(300, false);
+    for threads in [1, 2, 5] {
+        let (graph, found) = counted_with(&plain, threads);
+        let passes = passes(&graph, &found.run);
+        assert_eq!(found.chunks, 1);
+        assert!(passes < 1.1, "{passes:.2} passes, {threads} threads");
+    }
+}
+
+#[test]
+fn middle_vertices_that_left_the_window_are_read_again() {
+    let (side, far) = (300, 4);
+    let mut edges = triangulated_grid_edges(side);
+    // The vertices of the last row close triangles with edges of the first.
+    let last = side * (side - 1);
+    edges.extend((0..far * 10).step_by(10).flat_map(|v| [(v, last + v), (v + 1, last + v)]));
+    let plain = Plain::of(side * side, &edges, false);
+    let twice = plain.lists.iter().map(|list| list.iter().flat_map(|&to| [to, to]).collect());
+    let twice = Plain::of_lists(twice.collect(), false);
+    for plain in [plain, twice] {
+        for threads in [1, 2, 5] {
+            let (graph, found) = counted_with(&plain, threads);
+            let passes = passes(&graph, &found.run);
+            assert_eq!(found.chunks, 1);
+            assert!(passes > 1.0 && passes < 1.2, "{passes:.2} passes, {threads} threads");
+            assert!((0..far * 10).step_by(10).all(|v| found.of(last + v).unwrap() > 0));
+        }
+    }
+}
+
+#[test]
+fn edges_that_lead_far_are_counted_by_chunks() {
+    let mut random = Random(3);
+    let mut near = triangulated_grid_edges(300);
+    // From the first vertices on, or only behind those that a window sees first.
+    for from in [0, 45_000] {
+        near.retain(|&(v, _)| v < from);
+        let others = (0..200_000)
+            .map(|_| [(); 2].map(|()| from + random.below(u64::from(90_000 - from)) as u32));
+        let edges: Vec<_> = near.iter().copied().chain(others.map(|[a, b]| (a, b))).collect();
+        let (_, found) = counted_with(&Plain::of(90_000, &edges, false), 2);
+        assert!(found.chunks > 1, "{} chunks", found.chunks);
+        let tried = found.run.steps.iter().filter(|step| step.label == "window").count();
+        assert!(if from == 0 { tried == 1 } else { tried > 2 }, "{tried} batches in vain");
+        near = triangulated_grid_edges(300);
     }
 }
 
