@@ -119,9 +119,7 @@ impl<'a> Part<'a> {
     /// Spreads edits over buckets by owner and sorts each: the cores' caches hold a bucket, but not
     /// all edits.
     fn spread(self, vertices: u64) -> Vec<Edit> {
-        // Owners are below `vertices`; a division for each would take longer.
-        let scale = ((BUCKETS as u64) << 32) / vertices;
-        let bucket = |edit: &Edit| (u64::from(edit.owner) * scale >> 32) as usize;
+        let bucket = |edit: &Edit| (u64::from(edit.owner) * BUCKETS as u64 / vertices) as usize;
         let parts = self.split();
         let mut counts = vec![[0usize; BUCKETS]; parts.clone().count()];
         let counted = parts.clone().zip(&mut counts).collect();

@@ -22,7 +22,7 @@ use crate::writer::packer::{Fill, Packer};
 
 /// Of so many pages that take the place of fewer, one is added so that each has room for more. Of
 /// fewer pages each has room anyway.
-pub(super) const FREE_SHARE: u64 = 10;
+const FREE_SHARE: u64 = 10;
 
 /// A list, or the part of it that lies in a group.
 struct Piece {
@@ -58,8 +58,6 @@ impl GroupLists {
         decoded: &mut Decoded,
     ) -> Result<Self> {
         let mut own = Self::default();
-        let pages_bytes = (pages.end - pages.start) as usize * lists.graph.page_bytes();
-        own.entries.reserve(pages_bytes / size_of::<VertexId>());
         let column = lists.graph.load_weights(lists.direction)?;
         for number in pages {
             let before = own.entries.len();
@@ -292,11 +290,9 @@ pub(super) struct PackedPages {
 }
 
 impl PackedPages {
-    /// No pages of so many bytes each, and room for some.
-    pub fn with_room(page_bytes: usize, pages: u64) -> Self {
-        let mut bytes = Vec::with_capacity(page_bytes * (pages as usize + 1));
-        bytes.resize(page_bytes, 0);
-        Self { page_bytes, headers: Vec::new(), bytes }
+    /// No pages of so many bytes each.
+    pub fn new(page_bytes: usize) -> Self {
+        Self { page_bytes, headers: Vec::new(), bytes: vec![0; page_bytes] }
     }
 
     /// Writes them to a section.

@@ -14,7 +14,7 @@ use super::Answer;
 use super::ahead::{Ahead, Group};
 use super::degrees::DegreeEdit;
 use super::edits::Edit;
-use super::group_lists::{FREE_SHARE, GroupLists, PackedPages};
+use super::group_lists::{GroupLists, PackedPages};
 use super::moved::NewPages;
 use super::one_direction::{Lists, Rewritten};
 use super::weights::ColumnEdit;
@@ -121,9 +121,8 @@ impl<'g> Lists<'g> {
             return Ok(RewrittenGroup { lists, packed: None });
         }
         let free_space = self.graph.superblock().free_space();
+        let mut packed = PackedPages::new(self.graph.page_bytes());
         let before = group.pages.end - group.pages.start;
-        let most = before + before / FREE_SHARE;
-        let mut packed = PackedPages::with_room(self.graph.page_bytes(), most);
         let words = lists.pack(packer, &mut packed, (before, free_space))?;
         Ok(RewrittenGroup { lists, packed: Some((words, packed)) })
     }
