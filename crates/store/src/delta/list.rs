@@ -4,6 +4,9 @@ use super::gather::{EntryOrder, PageEdit, are_added};
 use crate::VertexId;
 use crate::error::{PageFault, other};
 
+/// The fault of a change that contradicts the list.
+pub(super) const TWICE: &str = "a change adds an entry that is there, or deletes one that is not";
+
 /// Writes a list with its changes to the start of `out`, and returns its length.
 pub(super) fn put_together(
     list: &[VertexId],
@@ -32,7 +35,7 @@ fn merge_list(
         (rest, len) = (&rest[before..], len + before);
         let is_there = rest.first() == Some(&edit.other());
         if is_there == edit.is_added() {
-            return Err(other("a change adds an entry that is there, or deletes one that is not"));
+            return Err(other(TWICE));
         }
         rest = &rest[usize::from(is_there)..];
         if edit.is_added() {

@@ -5,10 +5,11 @@
 //!   together with its lists
 //! - `gather`: the changes of a page from all runs and the log
 //! - `merged`: the lists of a page with its changes
-//! - `list`: a list with its changes
+//! - `list`: a list with its changes; `changed`: beside them, for look-ups
 //! - `lengths`: how much longer lists have become; `spans`: those that have several pages
 //! - `weights`: where the weights of a page with its changes are
 
+mod changed;
 pub(crate) mod gather;
 mod lengths;
 mod list;
@@ -25,6 +26,7 @@ use crate::log::{EdgeOp, Pending};
 use crate::page::{List, Page, PageEnds};
 use crate::runs::page::{RawEdit, RawSpan, RunGroup};
 use crate::{Direction, VertexId};
+pub(crate) use changed::ChangedList;
 pub(crate) use gather::DeltaRoom;
 pub use gather::EntryOrder;
 use gather::{PageEdit, RunsFrom, are_added};
@@ -481,39 +483,6 @@ impl PageDelta<'_> {
         }
         let [first, last] = merged.finish()?;
         self.ends(page, first, last)
-    }
-
-    /// Puts one list of the page together with its changes. `from` is where those of the list
-    /// before it ended, at first 0; fastest if lists ascend.
-    pub fn merge_list<'m>(
-        &self,
-        list: &List<'m>,
-        order: EntryOrder,
-        from: &mut usize,
-        merged: &'m mut Merged,
-    ) -> Result<List<'m>, PageFault> {
-        let owner = list.vertex - self.first;
-        if self.edits[..*from].last().is_some_and(|edit| edit.owner() >= owner) {
-            *from = 0;
-        }
-        let edits = &self.edits[*from..];
-        let edits = &edits[gallop(edits, |edit| edit.owner() < owner)..];
-        let (edits, behind) = edits.split_at(gallop(edits, |edit| edit.owner() == owner));
-        *from = self.edits.len() - behind.len();
-        let span = self.spans.iter().find(|span| span.owner == list.vertex);
-        if edits.is_empty() && span.is_none() {
-            return Ok(*list);
-        }
-        merged.clear(list.targets.len() + edits.len());
-        merged.push_list(|out| put_together(list.targets, edits, order, out))?;
-        let targets = merged.parts().0;
-        let (skip, degree) = match span {
-            Some(span) => (add(list.skip, span.before)?, add(list.degree, span.whole)?),
-            None if list.is_whole() => (list.skip, targets.len() as u64),
-            // It goes on in other pages, and its length has not changed.
-            None => (list.skip, list.degree),
-        };
-        Ok(List { skip, degree, targets, ..*list })
     }
 
     /// Place and length of the first list and length of the last one, given how many of their

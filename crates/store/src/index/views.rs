@@ -1,7 +1,7 @@
 //! Views of the pages of lists, with the changes of the log and of runs.
 
 use crate::VertexId;
-use crate::delta::{EntryOrder, PageDelta};
+use crate::delta::{ChangedList, EntryOrder};
 use crate::error::{PageFault, Result, at_most};
 use crate::packed::decode::Decoded;
 use crate::page::{Expected, List, Page};
@@ -117,6 +117,27 @@ impl Adjacency {
         decoded: &mut Decoded,
         take: &mut dyn FnMut(&List<'_>),
     ) -> Result<()> {
+        let mut merged = std::mem::take(&mut decoded.merged);
+        let read = self.changed_lists(page, bytes, vertices, decoded, &mut |list| {
+            take(&list.put_together(order, &mut merged)?);
+            Ok(())
+        });
+        decoded.merged = merged;
+        read
+    }
+
+    /// As [`Adjacency::reparse_lists`], with the lists beside their changes.
+    ///
+    /// # Panics
+    /// As [`Adjacency::reparse_lists`].
+    pub(crate) fn changed_lists(
+        &self,
+        page: u64,
+        bytes: &[u8],
+        vertices: &[VertexId],
+        decoded: &mut Decoded,
+        take: &mut dyn FnMut(&ChangedList<'_>) -> Result<(), PageFault>,
+    ) -> Result<()> {
         assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
         let mut room = std::mem::take(&mut decoded.room);
         let delta = match &self.delta {
@@ -127,50 +148,30 @@ impl Adjacency {
                 delta.of_lists(page, self.vertices_in(page).start, least..=most, &mut room)?
             }
         };
-        let read = match delta {
-            None => Page::reparse_lists(bytes, &self.expected(page), vertices, decoded, take),
-            Some(delta) => {
-                let of_page = (page, bytes, &delta);
-                self.merged_lists(of_page, (vertices, order), decoded, take)
+        let (mut from, mut taken) = (0, Ok(()));
+        let mut each = |list: &List<'_>| {
+            let list = match &delta {
+                None => Ok(ChangedList::unchanged(*list)),
+                Some(delta) => delta.changed(list, &mut from),
+            };
+            if taken.is_ok() {
+                taken = list.and_then(|list| take(&list));
             }
         };
-        decoded.room = room;
-        read.map_err(|fault| self.fault(page, fault))
-    }
-
-    /// The lists of some vertices with their changes.
-    fn merged_lists(
-        &self,
-        (page, bytes, delta): (u64, &[u8], &PageDelta<'_>),
-        (vertices, order): (&[VertexId], EntryOrder),
-        decoded: &mut Decoded,
-        take: &mut dyn FnMut(&List<'_>),
-    ) -> Result<(), PageFault> {
-        let mut merged = std::mem::take(&mut decoded.merged);
-        let mut from = 0;
-        let lists = vertices.chunk_by(|a, b| (*a < self.vertices) == (*b < self.vertices));
-        let read = lists.into_iter().try_for_each(|vertices| {
-            let is_new = vertices[0] >= self.vertices;
-            if is_new {
+        // Lists of vertices that runs or log add are not on the device.
+        let is_new = |vertex: VertexId| delta.is_some() && vertex >= self.vertices;
+        let expected = self.expected(page);
+        let mut parts = vertices.chunk_by(|a, b| is_new(*a) == is_new(*b));
+        let read = parts.try_for_each(|vertices| match is_new(vertices[0]) {
+            true => {
                 let page = self.first_page() + page;
-                let new = |vertex: &VertexId| List::empty(*vertex, page);
-                return vertices.iter().try_for_each(|vertex| {
-                    take(&delta.merge_list(&new(vertex), order, &mut from, &mut merged)?);
-                    Ok(())
-                });
+                vertices.iter().for_each(|vertex| each(&List::empty(*vertex, page)));
+                Ok(())
             }
-            let mut failed = Ok(());
-            let expected = self.expected(page);
-            Page::reparse_lists(bytes, &expected, vertices, decoded, &mut |list| match delta
-                .merge_list(list, order, &mut from, &mut merged)
-            {
-                Ok(list) => take(&list),
-                Err(fault) => failed = Err(fault),
-            })?;
-            failed
+            false => Page::reparse_lists(bytes, &expected, vertices, decoded, &mut each),
         });
-        decoded.merged = merged;
-        read
+        decoded.room = room;
+        read.and(taken).map_err(|fault| self.fault(page, fault))
     }
 
     /// The view of a page with its changes, of one that was accepted before or not.

@@ -78,6 +78,11 @@ impl<'t, 's> RunWriter<'t, 's> {
         })
     }
 
+    /// The draft, for the progress of what is written.
+    pub fn draft(&mut self) -> &mut Draft<'s> {
+        self.section.draft()
+    }
+
     /// Appends the changes of a page of lists. Pages ascend.
     pub fn group(&mut self, group: &RunGroup<'_>) -> Result<()> {
         let RunGroup { page, mut spans, mut edits } = *group;

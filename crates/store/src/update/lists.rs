@@ -13,12 +13,13 @@ use cenote_pool::Handle;
 use super::Answer;
 use super::ahead::{Ahead, Group};
 use super::degrees::DegreeEdit;
+use super::edits::Edit;
 use super::group_lists::{GroupLists, PackedPages};
 use super::moved::NewPages;
 use super::one_direction::{Lists, Rewritten};
 use super::weights::ColumnEdit;
 use crate::error::Result;
-use crate::gallop::Cursor;
+use crate::gallop::{Cursor, gallop};
 use crate::packed::decode::Decoded;
 use crate::store::draft::{Draft, SectionEdit};
 use crate::writer::GraphSpec;
@@ -162,18 +163,20 @@ impl<'g> Lists<'g> {
         let mut delta = with_delta.next()?;
         let base = self.base();
         let (mut next, cursor) = (0, Cursor::default());
-        for of_list in self.edits.chunk_by(|a, b| a.owner == b.owner) {
-            let edits = next..next + of_list.len();
-            if of_list[0].owner >= base {
-                break;
-            }
-            let (start, end) = self.adjacency.pages_near(of_list[0].owner, &cursor).into_inner();
+        while let Some(Edit { owner, .. }) = self.edits.get(next).filter(|edit| edit.owner < base) {
+            let (start, end) = self.adjacency.pages_near(*owner, &cursor).into_inner();
+            // Behind the last list that lies in the same page as this one, or is this one.
+            let behind = match start == end {
+                true => self.adjacency.whole_in(start).end.min(base),
+                false => owner + 1,
+            };
+            let edits = next..next + gallop(&self.edits[next..], |edit| edit.owner < behind);
             while let Some(page) = delta.filter(|page| *page <= start) {
                 add(page..page + 1, next..next, true);
                 delta = with_delta.next()?;
             }
-            add(start..end + 1, edits.clone(), false);
             next = edits.end;
+            add(start..end + 1, edits, false);
         }
         while let Some(page) = delta {
             add(page..page + 1, next..next, true);

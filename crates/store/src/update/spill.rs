@@ -7,9 +7,9 @@ use super::apply::{Update, check};
 use super::edits::{Changes, edits_of};
 use super::in_order::Items;
 use super::one_direction::Lists;
-use super::place::Placed;
+use super::place::{Placed, PlacedTo};
 use super::watch::{UNWATCHED, Watch};
-use super::{Answer, Batch, Updated};
+use super::{Answer, Batch, Change, Op, Updated};
 use crate::degrees::longer;
 use crate::delta::{DeltaRoom, ListDelta, PlacedEdit};
 use crate::error::Result;
@@ -19,7 +19,6 @@ use crate::index::Adjacency;
 use crate::log::log_fault;
 use crate::runs::page::RunGroups;
 use crate::runs::write::RunWriter;
-use crate::store::draft::Draft;
 use crate::store::transaction::Transaction;
 use crate::store::{Live, Store};
 use crate::{Direction, VertexId};
@@ -86,48 +85,30 @@ impl Store {
         let batch = batch.as_ref();
         check(&graph, None, batch)?;
         let vertices = (graph.vertices() + batch.new_ids.len()) as u32;
-        let (kept, _) = graph.run_index().next_run(transaction.runs_merging());
         let mut updated = Updated {
             answers: vec![Answer::Done; batch.changes.len()],
             spilled: logged as u64,
             ..Updated::unchanged(graph.superblock().epoch)
         };
-        let (mut deltas, mut longest) = (Vec::new(), None);
-        let mut is_changed = logged > 0 || !batch.new_ids.is_empty();
-        for direction in directions(&graph) {
-            let of_batch = (batch, vertices, direction);
-            let placed = place(&graph, of_batch, &mut transaction.draft, &mut updated.answers)?;
-            let Some(placed) = placed else { return Ok(None) };
-            updated.pages_read += placed.pages_read;
-            is_changed |= !placed.edits.is_empty();
-            if direction == Direction::Out {
-                longest = Some(match placed.longest {
-                    Some(longest) => longest,
-                    None => longest_with(&graph, &placed.edits)?,
-                });
-            }
-            let lists = graph.adjacency(direction).expect("the graph has this direction");
-            let delta = lists.with_edits(lists.runs_from(kept), placed.edits, vertices);
-            deltas.push((direction, lists, delta));
-        }
-        if !is_changed {
-            return Ok(Some(updated));
-        }
-        if !write_run(&mut transaction, &graph, &deltas)? {
+        let of_batch = (batch, vertices);
+        let Some(made) = write_batch(&mut transaction, &graph, of_batch, &mut updated)? else {
             return Ok(None);
+        };
+        if !made.is_changed {
+            return Ok(Some(updated));
         }
         let mut update = Update { graph: &graph, draft: &mut transaction.draft, batch, vertices };
         update.ids()?;
         update.counts(&updated.answers);
         let superblock = transaction.superblock();
-        for (direction, _, delta) in &deltas {
+        for (direction, net) in made.nets {
             let stored = match direction {
                 Direction::Out => &mut superblock.stored_out,
                 Direction::In => &mut superblock.stored_in,
             };
-            *stored = stored.saturating_add_signed(delta.net);
+            *stored = stored.saturating_add_signed(net);
         }
-        if let Some(longest) = longest {
+        if let Some(longest) = made.longest {
             (superblock.degree_max, superblock.degree_max_vertex) = longest;
         }
         updated.pages_written = transaction.draft.pages_written();
@@ -143,17 +124,94 @@ fn directions(graph: &Graph) -> impl Iterator<Item = Direction> + use<> {
     [Direction::Out].into_iter().chain(back)
 }
 
+/// What a batch has changed, as a run.
+#[derive(Default)]
+struct Made {
+    /// By how many entries the lists of each direction become longer.
+    nets: Vec<(Direction, i64)>,
+    longest: Option<(u64, VertexId)>,
+    is_changed: bool,
+}
+
+impl Made {
+    fn add(&mut self, graph: &Graph, direction: Direction, placed: &Placed) -> Result<()> {
+        self.nets.push((direction, placed.net));
+        self.is_changed |= placed.is_changed;
+        if direction == Direction::Out {
+            self.longest = Some(match placed.longest {
+                Some(longest) => longest,
+                None => longest_with(graph, &placed.edits)?,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Writes the changes of a batch as a run, with the last runs where they have become many. `None`
+/// if the lists have to be rewritten instead.
+fn write_batch(
+    transaction: &mut Transaction<'_>,
+    graph: &Graph,
+    (batch, vertices): (&Batch, u32),
+    updated: &mut Updated,
+) -> Result<Option<Made>> {
+    let runs = graph.run_index();
+    let next = runs.next_run(transaction.runs_merging());
+    let is_changed = updated.spilled > 0 || !batch.new_ids.is_empty();
+    let mut made = Made { is_changed, ..Made::default() };
+    if next.0 == runs.out.len() {
+        // Their places are written as they are found.
+        let is_kept = may_shorten_longest(graph, batch);
+        let mut writer = RunWriter::begin(&mut transaction.draft, graph, runs, next)?;
+        for direction in directions(graph) {
+            let to = PlacedTo::Run(&mut writer, is_kept);
+            let placed = place(graph, (batch, vertices, direction), to, &mut updated.answers)?;
+            let Some(placed) = placed else { return Ok(None) };
+            updated.pages_read += placed.pages_read;
+            made.add(graph, direction, &placed)?;
+            writer.end(direction)?;
+        }
+        let is_empty = made.is_changed && writer.is_empty();
+        if made.is_changed && !is_empty {
+            writer.finish()?;
+        }
+        return Ok((!is_empty).then_some(made));
+    }
+    let mut deltas = Vec::new();
+    for direction in directions(graph) {
+        let to = PlacedTo::Kept(&mut transaction.draft);
+        let placed = place(graph, (batch, vertices, direction), to, &mut updated.answers)?;
+        let Some(placed) = placed else { return Ok(None) };
+        updated.pages_read += placed.pages_read;
+        made.add(graph, direction, &placed)?;
+        let lists = graph.adjacency(direction).expect("the graph has this direction");
+        let delta = lists.with_edits(lists.runs_from(next.0), placed.edits, vertices);
+        deltas.push((direction, lists, delta));
+    }
+    let is_written = !made.is_changed || write_run(transaction, graph, &deltas)?;
+    Ok(is_written.then_some(made))
+}
+
+/// Whether a batch deletes edges of the vertex with the longest list.
+fn may_shorten_longest(graph: &Graph, batch: &Batch) -> bool {
+    let vertex = graph.superblock().degree_max_vertex;
+    let mut changes = batch.changes.iter();
+    changes.any(|&Change { op, source, target }| {
+        op != Op::Add && (source == vertex || target == vertex)
+    })
+}
+
 fn place(
     graph: &Graph,
     (batch, vertices, direction): (&Batch, u32, Direction),
-    draft: &mut Draft<'_>,
+    to: PlacedTo<'_, '_, '_>,
     answers: &mut [Answer],
 ) -> Result<Option<Placed>> {
     let superblock = graph.superblock();
     let edits = edits_of(&batch.changes, direction, superblock.directed, vertices.into());
     let changes = Changes::of(batch, superblock);
     let adjacency = graph.adjacency(direction).expect("the graph has this direction");
-    Lists { graph, direction, adjacency, edits: &edits, changes, vertices }.place(draft, answers)
+    Lists { graph, direction, adjacency, edits: &edits, changes, vertices }.place(to, answers)
 }
 
 /// The longest list of targets and its smallest vertex, with some changes, by a pass over the

@@ -1,6 +1,7 @@
 //! Delta runs: the log of a graph becomes runs, runs become fewer, and all are merged into the
 //! lists; the graph is read with them throughout.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::diff::assert_diff;
@@ -230,6 +231,46 @@ fn a_long_list_that_keeps_its_length_is_read_with_a_run() {
         assert!(live.graph().runs() > 0);
         live.assert_same();
     }
+}
+
+/// Eight large batches become one run; each deletes edges of the longest list, so that others
+/// become the longest.
+#[test]
+fn large_batches_take_the_last_runs_along() {
+    let edges: BTreeSet<_> = (0..60_000u32).map(|i| (i % 4000, i * 7 % 3989)).collect();
+    let edges: Vec<_> = edges.into_iter().filter(|(u, v)| u < v).collect();
+    for graph in [TestGraph::directed(4000, &edges), TestGraph::undirected(4000, &edges)] {
+        let mut random = Random(11);
+        let mut live = Live::new(TestGraph { duplicates_kept: false, ..graph });
+        open(&mut live, limits(100_000).bulk_run_percent(1_000_000));
+        let mut runs = Vec::new();
+        for _ in 0..9 {
+            let longest = live.graph().superblock().degree_max_vertex;
+            let of_longest = live.model.edges.iter().filter(|(u, v)| [*u, *v].contains(&longest));
+            let deleted: Vec<_> = of_longest.take(800).map(|&(u, v)| delete(u, v)).collect();
+            let mut vertex = || random.below(4000) as u32;
+            let added: Vec<_> = (0..17_000).map(|_| add(vertex(), vertex())).collect();
+            live.commit(&changes(deleted.into_iter().chain(added)));
+            live.assert_same();
+            runs.push(live.graph().runs());
+        }
+        assert_eq!(runs, [1, 2, 3, 4, 5, 6, 7, 1, 2]);
+    }
+}
+
+/// A page with so many changes could not be read.
+#[test]
+fn a_large_batch_for_which_a_page_has_no_room_is_merged() {
+    let graph = TestGraph { duplicates_kept: false, ..TestGraph::directed(300, &[(0, 1)]) };
+    let mut live = Live::new(graph);
+    open(&mut live, limits(100_000).bulk_run_percent(1_000_000));
+    let batch = |from: u32, to| changes((from..to).flat_map(|u| (0..300).map(move |v| add(u, v))));
+    live.commit(&batch(0, 200));
+    live.assert_same();
+    assert_eq!(live.graph().runs(), 1, "60,000 entries");
+    live.commit(&batch(200, 300));
+    live.assert_same();
+    assert_eq!(live.graph().runs(), 0, "90,000 entries");
 }
 
 /// Batches that are too large for the log, in graphs of some 40,000 edges.
