@@ -49,8 +49,8 @@ const RANKED_MAX: u32 = 1 << 16;
 const BLOCK: usize = 256;
 
 /// Pruned lists have between these shares of all entries where vertices have hubs as neighbours: in
-/// Kronecker graphs 0.28 to 0.39. They are worth more than cached pages, which without them are read
-/// again in each round. Without hubs all bounds are alike.
+/// Kronecker graphs 0.28 to 0.39. They are worth more than cached pages, which without them are
+/// read again in each round. Without hubs all bounds are alike.
 const KEPT_SHARES: [f64; 2] = [0.3, 0.45];
 
 /// Divides the memory between pruned lists and cached pages.
@@ -365,7 +365,7 @@ impl Neighbourhood for Prune<'_> {
             kept[count] = u;
             count += usize::from(is_other & !is_always & (of >= floor));
         });
-        // Before anything is added to: a thread loads many ranks at once, but none beside an addition.
+        // In a loop of their own: beside an atomic addition, loads would wait for each other.
         let kept = &mut kept[..count];
         kept.iter_mut().for_each(|u| *u = pruned.rank(*u));
         kcore.support(rank).store(support, Ordering::Relaxed);
