@@ -2,7 +2,7 @@
 
     kv_rivals.py PROGRAM [--scale 20] [--batches 1000000,100000] [--edges N] [--repeats 3]
                          [--memory MIB] [--dir DIR] [--rows FILE] [--tiny]
-    kv_rivals.py PROGRAM --mixed CENOTE [--log 1] ...
+    kv_rivals.py PROGRAM --mixed CENOTE [--log 1] [--rate N] ...
 
 PROGRAM is what `cargo build --release` makes in experiments/kv-rivals. Each engine stores a
 Kronecker graph in random order, in durable batches, then makes durable commits of one edge each
@@ -12,7 +12,7 @@ the faster of the others. Raw rows, each with the machine's load, go to experime
 With --mixed a graph changes while CENOTE runs PageRank on a snapshot of it: first the second half
 of its edges is inserted, then edges come and go, --log times as many changes as the graph has
 edges. Quoted are changes a second alone and beside PageRank, and PageRank's time beside them as a
-multiple of its time alone.
+multiple of its time alone. With --rate so many changes arrive each second, and no more.
 """
 
 import argparse
@@ -57,6 +57,7 @@ def main():
     parser.add_argument("--rows")
     parser.add_argument("--mixed", metavar="CENOTE", help="the command that runs PageRank")
     parser.add_argument("--log", type=float, default=1, help="changes for each edge; GFE takes 10")
+    parser.add_argument("--rate", type=float, help="changes a second that arrive")
     parser.add_argument("--tiny", action="store_true", help="scale 10, once: does it still run?")
     options = parser.parse_args()
     if options.tiny:
@@ -113,10 +114,11 @@ def main():
 def mixed(options, folder, run):
     """Updates beside PageRank: medians over the turns."""
     figures = {}
+    rate = ["--rate", options.rate] if options.rate else []
     for batch in options.batches.split(","):
         for _ in range(options.repeats):
             row = run("mixed", "cenote", "mixed", options.mixed, folder, "--scale", options.scale,
-                      "--batch", batch, "--log", options.log, "--memory", options.memory)
+                      "--batch", batch, "--log", options.log, "--memory", options.memory, *rate)
             alone = statistics.median(row["pagerank_seconds_alone"])
             for part in ("insertions", "log"):
                 seconds = row[part]["beside"]["pagerank_seconds"]

@@ -160,7 +160,7 @@ impl<'a> Worklist<'a> {
     }
 
     /// The smallest priority; between rounds.
-    fn first(&self) -> u64 {
+    pub fn first(&self) -> u64 {
         let mut smallest = IDLE;
         for (block, pages) in self.blocks.iter().zip(self.first.chunks(BLOCK_PAGES)) {
             if block.load(Ordering::Relaxed) < smallest {
@@ -240,6 +240,11 @@ impl Slack {
     /// Initially this far.
     pub fn new(apart: u64) -> Self {
         Self { apart: apart.max(1), followed: 0, reached: 0 }
+    }
+
+    /// How far.
+    pub fn apart(&self) -> u64 {
+        self.apart
     }
 
     /// The next round: its pages, of priorities below `end`. `progress` is that of the last, and

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use cenote::{IdRef, Import, Op, Update};
@@ -34,6 +34,9 @@ pub struct Options {
     /// Changes of the second part, as a multiple of the graph's edges; the GFE driver takes 10
     #[arg(long, default_value_t = 1.0)]
     log: f64,
+    /// Changes a second that arrive; without it a batch arrives as soon as the last one is durable
+    #[arg(long)]
+    rate: Option<f64>,
     /// Memory of the updates, in MiB
     #[arg(long, default_value_t = 512)]
     memory: u64,
@@ -56,7 +59,7 @@ pub fn run(options: &Options, graph: &Kron) -> Result<Value> {
     let mut row = json!({
         "bench": "mixed", "scale": options.scale, "batch": options.batch, "log": options.log,
         "memory_bytes": options.memory << 20, "reader_memory_bytes": options.reader_memory << 20,
-        "iterations": options.iterations, "pagerank_seconds_alone": alone,
+        "iterations": options.iterations, "rate": options.rate, "pagerank_seconds_alone": alone,
     });
     let inserted = Inserted { graph, at: half };
     let all = part(graph, 0, graph.edges());
@@ -108,14 +111,23 @@ fn measured(
     })
 }
 
-/// Makes all changes, in batches; how many, and in what time. Their making is not in the time.
+/// Makes all changes, in batches; how many, and in what time. Their making is not in the time unless
+/// they arrive at a rate.
 fn apply(options: &Options, path: &Path, changes: &mut impl Changes) -> Result<(usize, f64)> {
     let mut update = Update::options().memory(options.memory << 20).open(path)?;
     let (mut count, mut seconds) = (0, 0.0);
+    let begun = Instant::now();
     loop {
         let batch = changes.next(options.batch);
         if batch.is_empty() {
+            let seconds = options.rate.map_or(seconds, |_| begun.elapsed().as_secs_f64());
             return Ok((count, seconds));
+        }
+        count += batch.len();
+        if let Some(rate) = options.rate {
+            // A batch is there when its last change has arrived.
+            let due = Duration::from_secs_f64(count as f64 / rate);
+            std::thread::sleep(due.saturating_sub(begun.elapsed()));
         }
         let started = Instant::now();
         for &(op, pair) in &batch {
@@ -123,7 +135,6 @@ fn apply(options: &Options, path: &Path, changes: &mut impl Changes) -> Result<(
         }
         update.commit()?;
         seconds += started.elapsed().as_secs_f64();
-        count += batch.len();
     }
 }
 

@@ -7,7 +7,8 @@
 //! **Trick.** A page is searched until no level changes inside it, so neighbours on one page cost
 //! one visit, not one per level. A round visits the pages with the smallest active levels
 //! ([`Worklist`]), whose levels are mostly final. Levels are final only at the end, so parents are
-//! found last, in one pass over the reached lists.
+//! found last, in one pass over the reached lists. Where most vertices lead on to one other alone,
+//! these are followed in memory ([`chains`](super::chains)).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -17,9 +18,13 @@ use cenote_engine::{
 };
 
 use super::UNREACHED;
+use super::chains::{Chains, Head, is_level};
 use crate::ranks::Parents;
-use crate::report::Result;
-use crate::worklist::{Progress, Slack, Worklist};
+use crate::report::{Result, pages};
+use crate::worklist::{LATTICE_PAGES_SHARE, Progress, Slack, Worklist};
+
+/// Vertices of chains between two checks for cancellation.
+const CANCEL_VERTICES: u64 = 1 << 16;
 
 /// An asynchronous search.
 pub(crate) struct Asynchronous<'a> {
@@ -32,6 +37,7 @@ pub(crate) struct Asynchronous<'a> {
     level_max: AtomicU32,
     /// Visits of pages so far.
     visits: AtomicU64,
+    chains: Option<Chains>,
 }
 
 impl<'a> Asynchronous<'a> {
@@ -40,7 +46,8 @@ impl<'a> Asynchronous<'a> {
         let adjacency = engine.graph().adjacency(Direction::Out).expect("every graph has lists");
         let worklist = Worklist::new(adjacency, active)?;
         let (progress, level_max) = (Progress::default(), AtomicU32::new(UNREACHED));
-        Ok(Self { engine, levels, worklist, progress, level_max, visits: AtomicU64::new(0) })
+        let visits = AtomicU64::new(0);
+        Ok(Self { engine, levels, worklist, progress, level_max, visits, chains: None })
     }
 
     /// Visits of pages so far.
@@ -61,19 +68,82 @@ impl<'a> Asynchronous<'a> {
     /// Searches until no level of at most `level_max()` can fall. `level_max` is called before
     /// every round and must not rise.
     pub fn run(&self, level_max: impl Fn() -> u32) -> Result<()> {
-        let mut slack = Slack::new(1);
-        for round in 1.. {
+        self.run_rounds(&mut Rounds::new(), u64::MAX, &level_max)
+    }
+
+    /// The same, by chains too once a share of the pages was visited. Behind it vertices that are
+    /// not reached may have something else than [`UNREACHED`]: see [`is_level`].
+    pub fn run_with_chains(&mut self, level_max: impl Fn() -> u32) -> Result<()> {
+        let visits_max = pages(self.engine.graph(), Direction::Out) / LATTICE_PAGES_SHARE;
+        let mut rounds = Rounds::new();
+        self.run_rounds(&mut rounds, visits_max, &level_max)?;
+        if self.visits() > visits_max {
+            self.chains = Chains::load(self.engine, self.levels)?;
+            self.run_rounds(&mut rounds, u64::MAX, &level_max)?;
+        }
+        Ok(())
+    }
+
+    /// Ends after so many visits of pages too.
+    fn run_rounds(
+        &self,
+        rounds: &mut Rounds,
+        visits_max: u64,
+        level_max: &impl Fn() -> u32,
+    ) -> Result<()> {
+        while self.visits() <= visits_max {
             self.level_max.store(level_max(), Ordering::Relaxed);
             let level_max = self.level_max.load(Ordering::Relaxed);
-            let tasks = slack.next_round(&self.worklist, level_max.into(), &self.progress);
+            self.follow_chains(rounds.slack.apart())?;
+            let tasks = rounds.slack.next_round(&self.worklist, level_max.into(), &self.progress);
             if tasks.is_empty() {
                 break;
             }
             self.visits.fetch_add(tasks.len() as u64, Ordering::Relaxed);
-            let (label, pages) = (format!("round {round}"), NamedPages::of_step(&tasks));
+            rounds.count += 1;
+            let (label, pages) = (format!("round {}", rounds.count), NamedPages::of_step(&tasks));
             self.engine.visit_pages(label, Direction::Out, pages, self)?;
         }
         Ok(())
+    }
+
+    /// Follows chains to levels at most so far apart from the lowest level of a page.
+    fn follow_chains(&self, apart: u64) -> Result<()> {
+        let Some(chains) = &self.chains else { return Ok(()) };
+        let (mut reached, mut checked) = (0, 0);
+        chains.follow(self.worklist.first().saturating_add(apart), |mut head, last| {
+            if reached - checked > CANCEL_VERTICES {
+                self.engine.check_cancel()?;
+                checked = reached;
+            }
+            while u64::from(head.level) <= last {
+                let Head { level, from, to } = head;
+                let Some(before) = self.lower(to, level) else { return Ok((None, None)) };
+                reached += u64::from(!is_level(before));
+                match chains.on_from(before, to, from, level) {
+                    Some(on) => head = on,
+                    None => {
+                        self.activate(to, level);
+                        return Ok((None, Some(u64::from(level).saturating_add(apart))));
+                    }
+                }
+            }
+            Ok((Some(head), None))
+        })?;
+        self.progress.add(reached, reached);
+        Ok(())
+    }
+}
+
+/// How far apart the levels of a round may lie, and how many rounds there were.
+struct Rounds {
+    slack: Slack,
+    count: u64,
+}
+
+impl Rounds {
+    fn new() -> Self {
+        Self { slack: Slack::new(1), count: 0 }
     }
 }
 
@@ -106,7 +176,12 @@ impl Kernel for Asynchronous<'_> {
             let list = page.list_of(v).expect("active vertices were taken from this page");
             for &target in list.targets {
                 let Some(before) = self.lower(target, level + 1) else { continue };
-                reached += u64::from(before == UNREACHED);
+                reached += u64::from(!is_level(before));
+                let chains = self.chains.as_ref();
+                let on = chains.and_then(|chains| chains.on_from(before, target, v, level + 1));
+                if on.is_some_and(|on| chains.is_some_and(|chains| chains.push(on))) {
+                    continue;
+                }
                 if !starting.contains(&target) {
                     self.activate(target, level + 1);
                     continue;

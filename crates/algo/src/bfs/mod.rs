@@ -15,17 +15,18 @@
 //! neighbours they are tried first ([`hub_neighbours`]), which leaves hardly any lists to read.
 //!
 //! A search of many small levels also ends in memory ([`csr`]), or, if the lists do not fit, runs
-//! without a barrier per level ([`asynchronous`]).
+//! without a barrier per level ([`asynchronous`]), along chains in memory ([`chains`]).
 //!
 //! With less memory, levels lie in a file: [`bands`].
 //!
 //! - [`search`]: the search, step after step; [`step`], [`hub_neighbours`]: one step
 //! - [`unvisited`], [`csr`]: the residual graph in memory, after a bottom-up step and as a whole
-//! - [`asynchronous`]: without a barrier per level
+//! - [`asynchronous`], [`chains`]: without a barrier per level
 //! - [`verify`](mod@verify): a plain serial verifier
 
 mod asynchronous;
 mod bands;
+mod chains;
 mod csr;
 mod hub_neighbours;
 mod search;
@@ -46,6 +47,7 @@ use crate::ranks::{NO_PARENT, Parents, default_source, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, pages};
 use crate::worklist::Worklist;
 pub(crate) use asynchronous::Asynchronous;
+use chains::Chains;
 use search::Search;
 pub use verify::verify;
 
@@ -141,7 +143,8 @@ impl Bfs {
 }
 
 /// Memory: 4 bytes a vertex for levels, 4 for parents (8 if the graph is not in the order of its
-/// ids), 3 sets, with `auto` a worklist of pages; optionally 16 bytes a vertex, and on a graph of
+/// ids), 3 sets, with `auto` a worklist of pages and one chain for
+/// 256 vertices; optionally 16 bytes a vertex, and on a graph of
 /// few edges per vertex its lists.
 pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let n = graph.vertices();
@@ -153,7 +156,9 @@ pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let csr_bytes = if loads_csr(graph, config.strategy) { csr::bytes_for(graph) } else { 0 };
     let scratch_bytes = kept_bytes.max(csr_bytes);
     let worklist = match config.strategy {
-        Strategy::Auto => Worklist::bytes_for(pages(graph, Direction::Out)),
+        Strategy::Auto => {
+            Worklist::bytes_for(pages(graph, Direction::Out)).saturating_add(Chains::bytes_for(n))
+        }
         Strategy::Block | Strategy::Vertex => 0,
     };
     let state_bytes = (4 * n as u64 + parents + sets).saturating_add(worklist);

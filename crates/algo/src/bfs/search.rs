@@ -7,12 +7,14 @@ use cenote_engine::{
 };
 
 use super::asynchronous::{self, Asynchronous};
+use super::chains::{self, is_level};
 use super::csr;
 use super::hub_neighbours::BottomUpHubNeighbours;
 use super::step::{BottomUp, KeepParents, TopDown, joins, set};
 use super::unvisited::{Keep, Unvisited, UnvisitedPart};
 use super::{Bfs, BfsConfig, UNREACHED, asks_hub_neighbours, keeps_unvisited};
 use crate::csr::Csr;
+use crate::kind::is_lattice;
 use crate::parallel::fill;
 use crate::ranks::Parents;
 use crate::report::{Result, Run, pages};
@@ -63,6 +65,9 @@ impl<'e> Search<'e> {
         let levels = HugeVec::<AtomicU32>::zeroed(n)?;
         fill(&levels, UNREACHED);
         let lists_fit = engine.memory().scratch_bytes >= csr::bytes_for(engine.graph());
+        let has_chains =
+            || Result::Ok(is_lattice(engine.graph()) && chains::are_many(engine.graph())?);
+        let in_memory = lists_fit || has_chains()?;
         let search = Self {
             engine,
             goal: Goal((!bfs.targets.is_empty()).then(|| bfs.targets.clone())),
@@ -74,7 +79,7 @@ impl<'e> Search<'e> {
             level: 0,
             reached: sources.len() as u64,
             bottom_up_pages_max: u64::MAX,
-            step_budget: StepBudget::new(engine.graph(), lists_fit),
+            step_budget: StepBudget::new(engine.graph(), in_memory),
             settled: match asks_hub_neighbours(engine.graph(), engine.config().strategy, bfs) {
                 true => Some(Bitmap::new(n)?),
                 false => None,
@@ -184,16 +189,16 @@ impl<'e> Search<'e> {
 
     fn finish_asynchronously(&mut self) -> Result<()> {
         fill_cache(self.engine)?;
-        let search = Asynchronous::new(self.engine, &self.levels, self.next.bits())?;
+        let mut search = Asynchronous::new(self.engine, &self.levels, self.next.bits())?;
         self.frontier.bits().iter().for_each(|v| search.activate(v, self.level));
-        search.run(|| self.goal.level_max(&self.levels))?;
+        search.run_with_chains(|| self.goal.level_max(&self.levels))?;
         let level_max = self.goal.level_max(&self.levels);
         // From here on `visited` is the set of the unreached.
         self.visited.clear();
         (self.reached, self.level) = (0, 0);
         for (v, cell) in self.levels.iter().enumerate() {
             let level = cell.load(Ordering::Relaxed);
-            if level != UNREACHED && level <= level_max {
+            if is_level(level) && level <= level_max {
                 self.reached += 1;
                 self.level = self.level.max(level);
             } else {

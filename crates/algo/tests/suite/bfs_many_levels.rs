@@ -134,16 +134,23 @@ fn tight(graph: &Arc<Graph>, more: u64) -> u64 {
     needs.state_bytes + graph.memory_bytes() as u64 + more
 }
 
-/// Levels and parents, the same with little memory and with one, two and three workers.
-fn agree_out_of_core(lists: &[Vec<u32>], directed: bool, more: u64) {
+/// Levels and parents, the same with little memory and with one, two and three workers. Returns the
+/// steps of each run.
+fn agree_out_of_core(
+    lists: &[Vec<u32>],
+    directed: bool,
+    more: u64,
+    source: u32,
+) -> Vec<Vec<String>> {
     let graph = stored(lists, directed);
-    let (levels, parents) = oracle(lists, 0);
+    let (levels, parents) = oracle(lists, source);
     let memory_bytes = tight(&graph, more);
+    let mut steps = Vec::new();
     for threads in 1..=3 {
         for parents_asked in [true, false] {
             let explain = true;
             let config = EngineConfig::with_memory(memory_bytes).threads(threads).explain(explain);
-            let search = BfsConfig::from(0).parents(parents_asked);
+            let search = BfsConfig::from(source).parents(parents_asked);
             let found = bfs::run(&graph, config, &search).unwrap();
             bfs::verify(&graph, &found).unwrap();
             let rounds = found.run.steps.iter().filter(|step| step.label.starts_with("round"));
@@ -153,15 +160,17 @@ fn agree_out_of_core(lists: &[Vec<u32>], directed: bool, more: u64) {
                 let expected = if parents_asked { parents[v as usize] } else { None };
                 assert_eq!(found.parent(v), expected, "parent of {v}, {threads} threads");
             }
+            steps.push(found.run.steps.into_iter().map(|step| step.label).collect());
         }
     }
+    steps
 }
 
 #[test]
 fn lists_that_do_not_fit_are_searched_asynchronously_with_the_same_answer() {
     for directed in [false, true] {
         let lists = lists_of(300 * 300, &scattered_grid(300, 300), directed);
-        agree_out_of_core(&lists, directed, 600 << 10);
+        agree_out_of_core(&lists, directed, 600 << 10, 0);
     }
 }
 
@@ -181,7 +190,67 @@ fn a_hub_on_the_way_of_an_asynchronous_search_is_followed_on_all_of_its_pages() 
     edges.push((hub + 1, last + 1));
     edges.extend((last + 1..last + tail).map(|v| (v, v + 1)));
     let lists = lists_of((last + tail + 1) as usize, &edges, false);
-    agree_out_of_core(&lists, false, 600 << 10);
+    agree_out_of_core(&lists, false, 600 << 10, 0);
+}
+
+/// Names of vertices by a multiplicative hash; that of `zero` is 0.
+fn scattered(edges: &[(u32, u32)], n: u32, zero: u32) -> Vec<(u32, u32)> {
+    let name = |v: u32| (u64::from(v + n - zero) * 7919 % u64::from(n)) as u32;
+    edges.iter().map(|&(a, b)| (name(a), name(b))).collect()
+}
+
+/// Edges between two vertices in a row, and a way of `length` edges for each of `edges`. `first` is
+/// the first vertex that is new.
+fn ways(edges: &[(u32, u32)], length: u32, first: u32) -> Vec<(u32, u32)> {
+    let each = edges.iter().zip((first..).step_by(length as usize - 1));
+    let way = each.flat_map(|(&(a, b), new)| {
+        let at = move |nth: u32| match nth {
+            0 => a,
+            nth if nth == length => b,
+            nth => new + nth - 1,
+        };
+        (0..length).map(move |nth| (at(nth), at(nth + 1)))
+    });
+    way.collect()
+}
+
+#[test]
+fn chains_in_no_order_are_followed_in_memory_with_the_same_answer() {
+    // The source is on a ring, with a self-loop, and next to a path that ends; another path is not
+    // reached.
+    let (ring, tail) = (90_001u32, 10_002u32);
+    let mut edges: Vec<(u32, u32)> = (0..ring).map(|v| (v, (v + 1) % ring)).collect();
+    edges.push((0, ring));
+    edges.extend((ring..ring + tail).map(|v| (v, v + 1)));
+    edges.push((40_000, 40_000));
+    let apart = ring + tail + 1;
+    edges.extend((apart..apart + 1_000).map(|v| (v, v + 1)));
+    let n = apart + 1_001;
+    for directed in [false, true] {
+        let named = scattered(&edges, n, n - 500);
+        let lists = lists_of(n as usize, &named, directed);
+        let steps = agree_out_of_core(&lists, directed, 600 << 10, named[0].0);
+        assert!(steps.iter().all(|labels| labels.contains(&"chains".to_owned())), "{directed}");
+        assert!(steps.iter().all(|labels| labels.len() < 3_000), "{directed}");
+    }
+}
+
+#[test]
+fn chains_between_other_vertices_are_followed_level_by_level() {
+    // More chains at a time than are followed, of unequal length: two grids, a tree.
+    let grid = scattered_grid(60, 60);
+    let mut edges = ways(&grid[..grid.len() / 2], 9, 3_600);
+    let first = edges.iter().map(|&(a, b)| a.max(b)).max().unwrap() + 1;
+    edges.extend(ways(&grid[grid.len() / 2..], 14, first));
+    let first = edges.iter().map(|&(a, b)| a.max(b)).max().unwrap() + 1;
+    let star: Vec<(u32, u32)> = (0..900).map(|leaf| (0, first + leaf)).collect();
+    edges.extend(ways(&star, 30, first + 900));
+    let n = edges.iter().map(|&(a, b)| a.max(b)).max().unwrap() + 1;
+    for directed in [false, true] {
+        let lists = lists_of(n as usize, &scattered(&edges, n, 0), directed);
+        let steps = agree_out_of_core(&lists, directed, 600 << 10, 0);
+        assert!(steps.iter().any(|labels| labels.contains(&"chains".to_owned())), "{directed}");
+    }
 }
 
 #[test]

@@ -63,6 +63,9 @@ impl Update {
     /// decides whether runs are merged beside commits: with the memory that their changes leave.
     pub(super) fn count_memory(&mut self) -> Result<()> {
         let (store, superblock) = (&self.store, self.store.superblock());
+        // Copies of an edge are counted for each change.
+        let own_numbers = if superblock.duplicates_kept { 0 } else { store.own_numbers()? };
+        self.changes.set_own_numbers(own_numbers.into());
         let pages = COMMIT_PAGES * u64::from(superblock.page_bytes);
         let copies = superblock.weights.is_some() && superblock.duplicates_kept;
         let copy_bytes = if copies { COPY_BYTES } else { 0 };
@@ -109,7 +112,7 @@ impl Update {
     /// The error of a batch that does not fit.
     pub(super) fn too_many(&self) -> Error {
         let what = format!("a batch of more than {} changes", self.len());
-        self.too_large(what, self.changes.bytes_with(0).saturating_mul(2), "the changes")
+        self.too_large(what, self.changes.bytes().saturating_mul(2), "the changes")
     }
 
     /// The error of a batch whose new vertices do not fit, beside the changes: some of them are

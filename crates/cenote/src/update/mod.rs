@@ -485,7 +485,7 @@ impl Update {
     /// Whether the memory holds one more change, of these ids. New vertices are counted when a
     /// commit finds them: see [`Update::commit_what_fits`].
     pub fn has_room(&self, pair: [IdRef<'_>; 2]) -> bool {
-        self.held_during(self.len() + 1).saturating_add(self.changes.bytes_with(text_bytes(pair)))
+        self.held_during(self.len() + 1).saturating_add(self.changes.bytes_with(pair))
             <= self.memory_bytes
     }
 
@@ -579,12 +579,4 @@ impl Update {
     pub fn logged(&self) -> u64 {
         self.store.logged_changes()
     }
-}
-
-fn text_bytes(pair: [IdRef<'_>; 2]) -> usize {
-    let bytes = |id| match id {
-        IdRef::Integer(_) => 0,
-        IdRef::String(name) => str::len(name),
-    };
-    pair.into_iter().map(bytes).sum()
 }

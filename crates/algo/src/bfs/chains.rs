@@ -1,0 +1,162 @@
+//! Chains of vertices that lead on to one vertex alone, followed in memory.
+//!
+//! **Trick.** A search that comes to a vertex with two neighbours from one of them goes on to the
+//! other. The exclusive or of both tells which that is, from whichever side the search comes. It
+//! lies in the place of the level, which the vertex does not have before it is reached, so it takes
+//! no memory. On a directed graph a vertex with one target has that in this place. Where chains lie
+//! in no order each of their vertices costs a page otherwise.
+//!
+//! Chains are followed by the level that their ends have come to, beside the pages of other
+//! vertices: a vertex that is reached too early has lost its link when its level falls, and costs
+//! a page then.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use cenote_engine::{ActiveSet, Direction, Engine, Graph, Kernel, List, VertexId};
+
+use super::UNREACHED;
+use crate::report::Result;
+
+/// Set in the place of a level where that holds a link, and in [`UNREACHED`].
+const IS_LINK: u32 = 1 << 31;
+
+/// Links are looked for if at least one of so many vertices has one.
+const LINKED_SHARE: u64 = 2;
+
+/// Chains that are followed at the same time, as a share of all vertices.
+const HEADS_SHARE: usize = 256;
+
+/// How far a search has come along a chain: the vertex before, and the one that is next, with its
+/// level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Head {
+    pub level: u32,
+    pub from: VertexId,
+    pub to: VertexId,
+}
+
+/// The chains that a search follows.
+#[derive(Debug)]
+pub(super) struct Chains {
+    heads: Mutex<Vec<Reverse<Head>>>,
+    heads_max: usize,
+    is_directed: bool,
+}
+
+impl Chains {
+    /// Most bytes of a search of a graph with so many vertices.
+    pub fn bytes_for(vertices: usize) -> u64 {
+        (heads_max(vertices) * size_of::<Reverse<Head>>()) as u64
+    }
+
+    /// Reads the links of vertices without a level, if many have one.
+    pub fn load(engine: &Engine, levels: &[AtomicU32]) -> Result<Option<Self>> {
+        let graph = engine.graph();
+        let heads_max = heads_max(levels.len());
+        let is_directed = graph.is_directed();
+        if heads_max == 0 || !are_many(graph)? {
+            return Ok(None);
+        }
+        let links = Links { levels, is_directed };
+        engine.visit("chains", Direction::Out, ActiveSet::All, &links)?;
+        let heads = Mutex::new(Vec::with_capacity(heads_max));
+        Ok(Some(Self { heads, heads_max, is_directed }))
+    }
+
+    /// The way on from `v`, which had this in place of its level and was reached from `from` on
+    /// `level`; `None` if that was no link.
+    #[inline(always)]
+    pub fn on_from(&self, before: u32, v: VertexId, from: VertexId, level: u32) -> Option<Head> {
+        let link = (IS_LINK..UNREACHED).contains(&before).then_some(before & !IS_LINK)?;
+        let to = if self.is_directed { link } else { link ^ from };
+        Some(Head { level: level + 1, from: v, to })
+    }
+
+    /// Has a chain followed later. False if too many are.
+    pub fn push(&self, head: Head) -> bool {
+        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_room = heads.len() < self.heads_max;
+        if has_room {
+            heads.push(Reverse(head));
+        }
+        has_room
+    }
+
+    /// Calls `advance` with the chain that is least far, while it is on a level of at most `last`,
+    /// and with the level at which it is that no more. `advance` tells from where the chain is to
+    /// be followed later, and up to which level all of them are then, if it came upon a reason.
+    pub fn follow(
+        &self,
+        mut last: u64,
+        mut advance: impl FnMut(Head, u64) -> Result<(Option<Head>, Option<u64>)>,
+    ) -> Result<()> {
+        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_level = BinaryHeap::from(mem::take(&mut *heads));
+        while let Some(Reverse(head)) = by_level.pop() {
+            if u64::from(head.level) > last {
+                by_level.push(Reverse(head));
+                break;
+            }
+            let next = by_level.peek().map_or(u64::MAX, |Reverse(next)| next.level.into());
+            let (on, up_to) = advance(head, next.min(last))?;
+            by_level.extend(on.map(Reverse));
+            last = last.min(up_to.unwrap_or(u64::MAX));
+        }
+        *heads = by_level.into_vec();
+        Ok(())
+    }
+}
+
+/// Whether this is a level, and neither a link nor [`UNREACHED`].
+#[inline(always)]
+pub(super) fn is_level(word: u32) -> bool {
+    word < IS_LINK
+}
+
+fn heads_max(vertices: usize) -> usize {
+    // A link of any two vertices, and every level, are below the bits that are set.
+    let has_links = vertices < IS_LINK as usize / 2;
+    if has_links { vertices.div_ceil(HEADS_SHARE) } else { 0 }
+}
+
+/// Whether many vertices of a graph lead on to one other alone.
+pub(super) fn are_many(graph: &Graph) -> Result<bool> {
+    let degree_max = if graph.is_directed() { 1 } else { 2 };
+    let mut count = 0;
+    graph.degrees(Direction::Out, &mut |_, degrees| {
+        count += degrees.iter().filter(|&&degree| (1..=degree_max).contains(&degree)).count();
+    })?;
+    Ok(count as u64 * LINKED_SHARE >= graph.vertices() as u64)
+}
+
+/// Puts links in the places of levels.
+struct Links<'a> {
+    levels: &'a [AtomicU32],
+    is_directed: bool,
+}
+
+impl Kernel for Links<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), list: &List<'_>) {
+        let place = &self.levels[list.vertex as usize];
+        let is_whole = list.targets.len() as u64 == list.degree;
+        if !is_whole || place.load(Ordering::Relaxed) != UNREACHED {
+            return;
+        }
+        let link = match (self.is_directed, list.targets) {
+            (true, &[target]) => target,
+            // Back, where the search has been.
+            (false, [_]) => 0,
+            (false, [a, b]) => a ^ b,
+            _ => return,
+        };
+        place.store(IS_LINK | link, Ordering::Relaxed);
+    }
+}
