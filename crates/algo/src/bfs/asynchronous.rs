@@ -71,8 +71,7 @@ impl<'a> Asynchronous<'a> {
         self.run_rounds(&mut Rounds::new(), u64::MAX, &level_max)
     }
 
-    /// The same, by chains too once a share of the pages was visited. Behind it vertices that are
-    /// not reached may have something else than [`UNREACHED`]: see [`is_level`].
+    /// The same, by chains too once a share of the pages was visited.
     pub fn run_with_chains(&mut self, level_max: impl Fn() -> u32) -> Result<()> {
         let visits_max = pages(self.engine.graph(), Direction::Out) / LATTICE_PAGES_SHARE;
         let mut rounds = Rounds::new();
@@ -80,6 +79,9 @@ impl<'a> Asynchronous<'a> {
         if self.visits() > visits_max {
             self.chains = Chains::load(self.engine, self.levels)?;
             self.run_rounds(&mut rounds, u64::MAX, &level_max)?;
+            if self.chains.is_some() {
+                Chains::unlink(self.levels);
+            }
         }
         Ok(())
     }

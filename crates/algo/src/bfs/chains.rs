@@ -1,12 +1,12 @@
-//! Chains of vertices that lead on to one vertex alone, followed in memory.
+//! Chains of vertices with two neighbours each, followed in memory.
 //!
-//! **Trick.** A search that comes to a vertex with two neighbours from one of them goes on to the
-//! other. The exclusive or of both tells which that is, from whichever side the search comes. It
-//! lies in the place of the level, which the vertex does not have before it is reached, so it takes
-//! no memory. On a directed graph a vertex with one target has that in this place. Where chains lie
-//! in no order each of their vertices costs a page otherwise.
+//! **Trick.** A search that comes to such a vertex from one neighbour goes on to the other. The
+//! exclusive or of both, its *link*, tells which that is, from whichever side the search comes. A
+//! link lies in the place of the level, which a vertex does not have before it is reached, so links
+//! take no memory. On a directed graph the link of a vertex with one target is that. Without links
+//! each vertex of a chain costs a page where chains lie in no order.
 //!
-//! Chains are followed by the level that their ends have come to, beside the pages of other
+//! The chain on the lowest level is followed first, and none far ahead of the pages of other
 //! vertices: a vertex that is reached too early has lost its link when its level falls, and costs
 //! a page then.
 
@@ -19,6 +19,7 @@ use std::sync::{Mutex, PoisonError};
 use cenote_engine::{ActiveSet, Direction, Engine, Graph, Kernel, List, VertexId};
 
 use super::UNREACHED;
+use crate::parallel;
 use crate::report::Result;
 
 /// Set in the place of a level where that holds a link, and in [`UNREACHED`].
@@ -76,6 +77,15 @@ impl Chains {
         Some(Head { level: level + 1, from: v, to })
     }
 
+    /// Puts [`UNREACHED`] in the place of links that are left.
+    pub fn unlink(levels: &[AtomicU32]) {
+        parallel::for_each_of(levels, |_, word| {
+            if !is_level(word.load(Ordering::Relaxed)) {
+                word.store(UNREACHED, Ordering::Relaxed);
+            }
+        });
+    }
+
     /// Has a chain followed later. False if too many are.
     pub fn push(&self, head: Head) -> bool {
         let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,9 +96,9 @@ impl Chains {
         has_room
     }
 
-    /// Calls `advance` with the chain that is least far, while it is on a level of at most `last`,
-    /// and with the level at which it is that no more. `advance` tells from where the chain is to
-    /// be followed later, and up to which level all of them are then, if it came upon a reason.
+    /// Has chains followed up to level `last`, the one on the lowest level first: by `advance`, up
+    /// to the level that it is given, where another one is the lowest. `advance` returns from where
+    /// the chain is to be followed later, if it does not end, and a new `last`, if that falls.
     pub fn follow(
         &self,
         mut last: u64,

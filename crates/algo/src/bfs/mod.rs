@@ -143,9 +143,8 @@ impl Bfs {
 }
 
 /// Memory: 4 bytes a vertex for levels, 4 for parents (8 if the graph is not in the order of its
-/// ids), 3 sets, with `auto` a worklist of pages and one chain for
-/// 256 vertices; optionally 16 bytes a vertex, and on a graph of
-/// few edges per vertex its lists.
+/// ids), 3 sets, with `auto` a worklist of pages and the ends of a chain for 256 vertices;
+/// optionally 16 bytes a vertex, and on a graph of few edges per vertex its lists.
 pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let n = graph.vertices();
     let parents = if bfs.parents { Parents::bytes_for(graph) } else { 0 };

@@ -7,7 +7,7 @@ use cenote_engine::{
 };
 
 use super::asynchronous::{self, Asynchronous};
-use super::chains::{self, is_level};
+use super::chains;
 use super::csr;
 use super::hub_neighbours::BottomUpHubNeighbours;
 use super::step::{BottomUp, KeepParents, TopDown, joins, set};
@@ -198,7 +198,7 @@ impl<'e> Search<'e> {
         (self.reached, self.level) = (0, 0);
         for (v, cell) in self.levels.iter().enumerate() {
             let level = cell.load(Ordering::Relaxed);
-            if is_level(level) && level <= level_max {
+            if level != UNREACHED && level <= level_max {
                 self.reached += 1;
                 self.level = self.level.max(level);
             } else {
