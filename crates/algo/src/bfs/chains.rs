@@ -19,14 +19,16 @@ use std::sync::{Mutex, PoisonError};
 use cenote_engine::{ActiveSet, Direction, Engine, Graph, Kernel, List, VertexId};
 
 use super::UNREACHED;
+use crate::kind::mean_degree;
 use crate::parallel;
 use crate::report::Result;
 
 /// Set in the place of a level where that holds a link, and in [`UNREACHED`].
 const IS_LINK: u32 = 1 << 31;
 
-/// Links are looked for if at least one of so many vertices has one.
-const LINKED_SHARE: u64 = 2;
+/// Entries a vertex of an undirected graph that is likely made of chains, and twice those of a
+/// directed one: hardly more than the vertices of chains have.
+const ENTRIES_MAX: f64 = 2.25;
 
 /// Chains that are followed at the same time, as a share of all vertices.
 const HEADS_SHARE: usize = 256;
@@ -49,17 +51,15 @@ pub(super) struct Chains {
 }
 
 impl Chains {
-    /// Most bytes of a search of a graph with so many vertices.
-    pub fn bytes_for(vertices: usize) -> u64 {
-        (heads_max(vertices) * size_of::<Reverse<Head>>()) as u64
+    /// Most bytes of a search of a graph.
+    pub fn bytes_for(graph: &Graph) -> u64 {
+        (heads_max(graph) * size_of::<Reverse<Head>>()) as u64
     }
 
-    /// Reads the links of vertices without a level, if many have one.
+    /// Reads the links of vertices without a level, if chains [are likely](are_likely).
     pub fn load(engine: &Engine, levels: &[AtomicU32]) -> Result<Option<Self>> {
-        let graph = engine.graph();
-        let heads_max = heads_max(levels.len());
-        let is_directed = graph.is_directed();
-        if heads_max == 0 || !are_many(graph)? {
+        let (heads_max, is_directed) = (heads_max(engine.graph()), engine.graph().is_directed());
+        if heads_max == 0 {
             return Ok(None);
         }
         let links = Links { levels, is_directed };
@@ -127,20 +127,16 @@ pub(super) fn is_level(word: u32) -> bool {
     word < IS_LINK
 }
 
-fn heads_max(vertices: usize) -> usize {
+/// Whether the graph is likely made of chains.
+pub(super) fn are_likely(graph: &Graph) -> bool {
     // A link of any two vertices, and every level, are below the bits that are set.
-    let has_links = vertices < IS_LINK as usize / 2;
-    if has_links { vertices.div_ceil(HEADS_SHARE) } else { 0 }
+    let have_room = graph.vertices() < IS_LINK as usize / 2;
+    let entries = if graph.is_directed() { 2.0 } else { 1.0 } * mean_degree(graph);
+    have_room && entries <= ENTRIES_MAX
 }
 
-/// Whether many vertices of a graph lead on to one other alone.
-pub(super) fn are_many(graph: &Graph) -> Result<bool> {
-    let degree_max = if graph.is_directed() { 1 } else { 2 };
-    let mut count = 0;
-    graph.degrees(Direction::Out, &mut |_, degrees| {
-        count += degrees.iter().filter(|&&degree| (1..=degree_max).contains(&degree)).count();
-    })?;
-    Ok(count as u64 * LINKED_SHARE >= graph.vertices() as u64)
+fn heads_max(graph: &Graph) -> usize {
+    if are_likely(graph) { graph.vertices().div_ceil(HEADS_SHARE) } else { 0 }
 }
 
 /// Puts links in the places of levels.

@@ -143,8 +143,8 @@ impl Bfs {
 }
 
 /// Memory: 4 bytes a vertex for levels, 4 for parents (8 if the graph is not in the order of its
-/// ids), 3 sets, with `auto` a worklist of pages and the ends of a chain for 256 vertices;
-/// optionally 16 bytes a vertex, and on a graph of few edges per vertex its lists.
+/// ids), 3 sets, with `auto` a worklist of pages, and on a graph of chains the end of one for
+/// 256 vertices; optionally 16 bytes a vertex, and on a graph of few edges per vertex its lists.
 pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let n = graph.vertices();
     let parents = if bfs.parents { Parents::bytes_for(graph) } else { 0 };
@@ -155,9 +155,8 @@ pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let csr_bytes = if loads_csr(graph, config.strategy) { csr::bytes_for(graph) } else { 0 };
     let scratch_bytes = kept_bytes.max(csr_bytes);
     let worklist = match config.strategy {
-        Strategy::Auto => {
-            Worklist::bytes_for(pages(graph, Direction::Out)).saturating_add(Chains::bytes_for(n))
-        }
+        Strategy::Auto => Worklist::bytes_for(pages(graph, Direction::Out))
+            .saturating_add(Chains::bytes_for(graph)),
         Strategy::Block | Strategy::Vertex => 0,
     };
     let state_bytes = (4 * n as u64 + parents + sets).saturating_add(worklist);

@@ -14,7 +14,6 @@ use super::step::{BottomUp, KeepParents, TopDown, joins, set};
 use super::unvisited::{Keep, Unvisited, UnvisitedPart};
 use super::{Bfs, BfsConfig, UNREACHED, asks_hub_neighbours, keeps_unvisited};
 use crate::csr::Csr;
-use crate::kind::is_lattice;
 use crate::parallel::fill;
 use crate::ranks::Parents;
 use crate::report::{Result, Run, pages};
@@ -65,9 +64,7 @@ impl<'e> Search<'e> {
         let levels = HugeVec::<AtomicU32>::zeroed(n)?;
         fill(&levels, UNREACHED);
         let lists_fit = engine.memory().scratch_bytes >= csr::bytes_for(engine.graph());
-        let has_chains =
-            || Result::Ok(is_lattice(engine.graph()) && chains::are_many(engine.graph())?);
-        let in_memory = lists_fit || has_chains()?;
+        let in_memory = lists_fit || chains::are_likely(engine.graph());
         let search = Self {
             engine,
             goal: Goal((!bfs.targets.is_empty()).then(|| bfs.targets.clone())),
