@@ -240,8 +240,8 @@ fn pull_direction(graph: &Graph) -> Direction {
 
 /// Memory: 16 bytes a vertex; to pull over in-edges of a directed graph, 4 more for the
 /// out-degrees; 24 bytes a page for the sums of lists that span pages, and 10 KB a thread for those
-/// of the lists of a page; if personalised, or if vertices are deleted, a bit a vertex. By weight 24 bytes a vertex, and the memory of visits with
-/// weights twice.
+/// of the lists of a page; if personalised, or if vertices are deleted, a bit a vertex. By weight
+/// 24 bytes a vertex, and the memory of visits with weights twice.
 ///
 /// # Errors
 /// An index of weights that cannot be read.

@@ -350,8 +350,8 @@ impl<'a> Visit<'a> {
     }
 
     /// Whether to cache a page that was read. Full passes cache whole chunks spread evenly over the
-    /// file, or requests if that would be few chunks, so that the next pass always has pages to read
-    /// beside those in memory.
+    /// file, or requests if that would be few chunks, so that the next pass always has pages to
+    /// read beside those in memory.
     fn is_kept(&self, section: Section, page: u64) -> bool {
         if self.keeps == Keeps::Nothing {
             return false;
