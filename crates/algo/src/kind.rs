@@ -12,6 +12,11 @@ pub(crate) fn is_lattice(graph: &Graph) -> bool {
     superblock.stored_out < 5 * vertices && superblock.degree_max < 50
 }
 
+/// Whether all vertices have few edges: it may be a lattice or a chain of dense parts, or random.
+pub(crate) fn is_flat(graph: &Graph) -> bool {
+    mean_degree(graph) <= 24.0 && graph.superblock().degree_max < 50
+}
+
 /// Whether a vertex has far more edges than most.
 pub(crate) fn has_hubs(graph: &Graph) -> bool {
     graph.superblock().degree_max as f64 >= HUB_DEGREES * mean_degree(graph)

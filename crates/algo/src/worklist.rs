@@ -285,6 +285,7 @@ pub(crate) struct StepBudget {
     steps_small: u32,
     pages_seen: u64,
     pages_max: u64,
+    pages_max_near: u64,
 }
 
 impl StepBudget {
@@ -293,7 +294,14 @@ impl StepBudget {
     /// expected unless the search is in one of its small components.
     pub fn new(graph: &Graph, in_memory: bool) -> Self {
         let share = if in_memory && is_lattice(graph) { LATTICE_PAGES_SHARE } else { PAGES_SHARE };
-        Self { steps_small: 0, pages_seen: 0, pages_max: pages(graph, Direction::Out) / share }
+        let all = pages(graph, Direction::Out);
+        let (pages_max, pages_max_near) = (all / share, all / LATTICE_PAGES_SHARE);
+        Self { steps_small: 0, pages_seen: 0, pages_max, pages_max_near }
+    }
+
+    /// As [`StepBudget::is_exhausted`] was with the last step, for a graph whose edges lead nearby.
+    pub fn is_exhausted_if_near(&self) -> bool {
+        self.steps_small > STEPS_SMALL_MIN && self.pages_seen > self.pages_max_near
     }
 
     /// Counts the next step; true if to go on without steps is now the better choice.

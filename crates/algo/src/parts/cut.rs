@@ -11,6 +11,7 @@ use cenote_engine::{
 use super::heap::Heap;
 use super::room::Room;
 use crate::csr::{self, entries};
+use crate::kind::is_flat;
 use crate::report::{Result, pages};
 
 /// Parts are made of granules, of which a graph has at most so many.
@@ -47,7 +48,7 @@ pub(crate) struct Cut {
 /// Whether a graph may be searched part by part: the paths of networks with more edges have few
 /// steps, and cached pages are worth more.
 pub(crate) fn is_worth_room(graph: &Graph) -> bool {
-    csr::is_worth_room(graph) && entries(graph) < u64::from(u32::MAX)
+    (csr::is_worth_room(graph) || is_flat(graph)) && entries(graph) < u64::from(u32::MAX)
 }
 
 /// Bytes for all lists as one part, and some more, with which they mostly fit as several parts that
@@ -88,15 +89,22 @@ impl Cut {
     /// part, if only that fits, or if too many edges lead to other parts; `None` if nothing does.
     pub fn of(engine: &Engine, bytes: u64) -> Result<Option<Self>> {
         let all = Self::of_all(engine.graph());
+        match Self::of_near(engine, bytes)? {
+            None if all.bytes_for(engine.graph()) <= bytes => Ok(Some(all)),
+            cut => Ok(cut),
+        }
+    }
+
+    /// As [`Cut::of`], but `None` if too many edges lead to other parts.
+    pub fn of_near(engine: &Engine, bytes: u64) -> Result<Option<Self>> {
+        let all = Self::of_all(engine.graph());
         let all_fit = all.bytes_for(engine.graph()) <= bytes;
         let mut cut = Self::largest(engine, all, bytes)?;
         cut = cut.filter(|cut| !all_fit || cut.parts() <= cut.in_memory);
-        if let Some(cut) = cut
-            && cut.near(engine)? >= NEAR
-        {
-            return Ok(Some(cut));
+        match cut {
+            Some(cut) if cut.near(engine)? >= NEAR => Ok(Some(cut)),
+            _ => Ok(None),
         }
-        Ok(all_fit.then_some(all))
     }
 
     fn largest(engine: &Engine, all: Self, bytes: u64) -> Result<Option<Self>> {

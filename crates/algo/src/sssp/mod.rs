@@ -31,36 +31,30 @@ mod length;
 mod parents;
 mod paths;
 mod relax;
+mod residual;
+mod search;
 mod verify;
 
-use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs,
-    StateArray, Strategy, VertexId, Weight, setters, weighted_bytes_for, weighted_pages_bytes_for,
+    Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, Needs, StateArray, Strategy,
+    VertexId, Weight, setters, weighted_bytes_for, weighted_pages_bytes_for,
 };
 
 use crate::estimate::{Estimate, Reads, kept};
 use crate::kind::{has_hubs, is_lattice, mean_degree};
-use crate::parallel;
-use crate::parts::{self, Cut, PartSearch};
-use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_id};
+use crate::parts;
+use crate::ranks::{NO_PARENT, Parents, default_source, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
-use crate::worklist::{StepBudget, Worklist, fill_cache, goes_without_steps};
-use asynchronous::Asynchronous;
+use crate::worklist::{Worklist, goes_without_steps};
 pub use length::UNREACHED;
 pub(crate) use length::{Lengths, OVERFLOW};
-use parents::Found;
-use paths::Paths;
-use relax::Relax;
 pub(crate) use relax::{Sums, keep_active, visit};
+use search::Search;
 pub use verify::verify;
 
 const NAME: &str = "sssp";
-/// Vertices that a thread scans at a time for the nearest remaining one.
-const SCAN_VERTICES: usize = 1 << 16;
 
 /// Parameters of a shortest-path search.
 #[derive(Clone, Debug, Default)]
@@ -250,8 +244,10 @@ pub fn needs(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<
         Strategy::Block | Strategy::Vertex => (0, 0),
     };
     let state_bytes = 8 * n as u64 + parents + sets + by_lists.max(by_pages);
-    let scratch_bytes =
-        if loads_lists(graph, config.strategy) { parts::bytes_for_all(graph) } else { 0 };
+    let lists = if loads_lists(graph, config.strategy) { parts::bytes_for_all(graph) } else { 0 };
+    let edges =
+        if residual::applies(graph, config, sssp) { residual::bytes_useful(graph) } else { 0 };
+    let scratch_bytes = lists.max(edges);
     Ok(Needs { what: NAME, state_bytes: state_bytes.saturating_add(worklist), scratch_bytes })
 }
 
@@ -290,7 +286,17 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Resu
     let missing = 1.0 - kept(graph, &plan.1, total);
     let parents = f64::from(u8::from(sssp.parents));
     let reads = |visits: f64| pass * (FIRST_PASS + (visits - FIRST_PASS) * missing);
-    let (likely, at_most, because) = if !is_lattice(graph) || !goes_without_steps(config) {
+    let bytes = plan.1.scratch_bytes;
+    let by_passes = residual::applies(graph, config, sssp)
+        .then(|| residual::likely_passes(graph, bytes, config.threads))
+        .flatten();
+    let (likely, at_most, because) = if let Some(passes) = by_passes {
+        let because = format!(
+            "all lists and their weights about {passes:.1} times: of these, edges that may still \
+             shorten a path fit in memory"
+        );
+        (reads(passes + parents), reads(visits(graph).max(2.0 * passes) + parents), because)
+    } else if !is_lattice(graph) || !goes_without_steps(config) {
         let visits = visits(graph) + parents;
         let because = format!(
             "the pages of all reachable vertices and their weights, and those that do not stay \
@@ -407,184 +413,4 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, sssp: &SsspConfig) -> Resul
         search.run()?;
         search.finish(sssp.parents)
     })
-}
-
-/// The state of a search between steps.
-struct Search<'e> {
-    engine: &'e Engine,
-    sources: Vec<VertexId>,
-    targets: Vec<VertexId>,
-    lengths: Lengths,
-    delta: f64,
-    distances: HugeVec<AtomicU64>,
-    frontier: Frontier,
-    next: Frontier,
-    /// Vertices of later buckets whose distance fell since their list was last visited.
-    far: Bitmap,
-    buckets: u64,
-    step_budget: StepBudget,
-}
-
-impl<'e> Search<'e> {
-    fn new(engine: &'e Engine, sources: Vec<VertexId>, sssp: &SsspConfig) -> Result<Self> {
-        let graph = engine.graph();
-        let n = graph.vertices();
-        let distances = HugeVec::<AtomicU64>::zeroed(n)?;
-        parallel::for_each_of(&distances, |_, distance| {
-            distance.store(UNREACHED, Ordering::Relaxed);
-        });
-        for &source in &sources {
-            distances[source as usize].store(0, Ordering::Relaxed);
-        }
-        Ok(Self {
-            engine,
-            sources,
-            targets: sssp.targets.clone(),
-            lengths: Lengths::of(graph),
-            delta: sssp.delta.unwrap_or_else(|| default_delta(graph)),
-            distances,
-            frontier: Frontier::new(n)?,
-            next: Frontier::new(n)?,
-            far: Bitmap::new(n)?,
-            buckets: 0,
-            step_budget: StepBudget::new(graph, engine.memory().scratch_bytes > 0),
-        })
-    }
-
-    fn run(&mut self) -> Result<()> {
-        self.frontier.set(&self.sources);
-        let mut end = self.lengths.bucket_end(0, self.delta);
-        loop {
-            self.buckets += 1;
-            while !self.frontier.is_empty() {
-                if self.finish_without_steps()? {
-                    return Ok(());
-                }
-                self.step(end)?;
-            }
-            let bound = self.bound().min(OVERFLOW - 1);
-            let Some(first) = self.nearest_far().filter(|first| *first <= bound) else {
-                return Ok(());
-            };
-            end = self.lengths.bucket_end(first, self.delta);
-            self.take_bucket(end);
-        }
-    }
-
-    /// After many small steps: ends the search in memory, part by part if the lists do not fit, or
-    /// without steps. False if it is to go on step by step, as the papers' strategies always do.
-    fn finish_without_steps(&mut self) -> Result<bool> {
-        let (engine, graph) = (self.engine, self.engine.graph());
-        if !goes_without_steps(engine.config()) {
-            return Ok(false);
-        }
-        let active = ActiveSet::In(&self.frontier);
-        let frontier_pages = engine.active_pages(Direction::Out, &active);
-        if !self.step_budget.is_exhausted(graph, &self.frontier, frontier_pages) {
-            return Ok(false);
-        }
-        self.next.clear();
-        let active = self.frontier.bits().iter().chain(self.far.iter());
-        let cut = match loads_lists(graph, engine.config().strategy) {
-            true => Cut::of(engine, engine.memory().scratch_bytes)?,
-            false => None,
-        };
-        if let Some(cut) = cut {
-            let paths = Paths::new(graph, &self.distances);
-            let search = PartSearch::new(engine, &paths, cut, self.next.bits());
-            active.for_each(|v| search.activate(v));
-            self.buckets += search.run(|| self.bound())?;
-        } else {
-            fill_cache(engine)?;
-            let search =
-                Asynchronous::new(engine, &self.distances, self.lengths, self.next.bits())?;
-            active.for_each(|v| search.activate(v));
-            let rounds = search.run(|| self.bound())?;
-            drop(search);
-            self.buckets += rounds;
-        }
-        self.far.clear();
-        self.frontier.clear();
-        self.next.clear();
-        Ok(true)
-    }
-
-    /// Visits the frontier; vertices whose distance falls within the bucket are the next frontier.
-    fn step(&mut self, end: u64) -> Result<()> {
-        let kernel = Relax {
-            distances: &self.distances,
-            lengths: self.lengths,
-            next: &self.next,
-            far: &self.far,
-            end,
-            bound: self.bound(),
-        };
-        let label = format!("bucket {}", self.buckets);
-        let parts = visit(self.engine, label, &self.frontier, &kernel)?;
-        self.frontier.advance(&mut self.next, parts);
-        Ok(())
-    }
-
-    /// The distance of the farthest target; larger distances are not searched.
-    fn bound(&self) -> u64 {
-        let distance = |&v: &VertexId| self.distances[v as usize].load(Ordering::Relaxed);
-        self.targets.iter().map(distance).max().unwrap_or(UNREACHED - 1).min(UNREACHED - 1)
-    }
-
-    /// The least distance of a vertex in later buckets.
-    fn nearest_far(&self) -> Option<u64> {
-        let distance = |v: VertexId| self.distances[v as usize].load(Ordering::Relaxed);
-        let nearest = |range: Range<usize>| {
-            self.far.iter_in(range.start as VertexId..range.end as VertexId).map(distance).min()
-        };
-        let n = self.distances.len();
-        match n.div_ceil(SCAN_VERTICES) {
-            0..4 => nearest(0..n),
-            _ => parallel::collect_of_blocks(SCAN_VERTICES, n, nearest).into_iter().flatten().min(),
-        }
-    }
-
-    /// Makes the vertices nearer than `end` of later buckets the frontier.
-    fn take_bucket(&mut self, end: u64) {
-        let distance = |v: VertexId| self.distances[v as usize].load(Ordering::Relaxed);
-        self.frontier.set(self.far.iter().filter(|&v| distance(v) < end));
-        match self.frontier.list() {
-            Some(list) => list.iter().for_each(|&v| self.far.remove(v)),
-            None => self.frontier.bits().iter().for_each(|v| self.far.remove(v)),
-        }
-    }
-
-    fn finish(mut self, with_parents: bool) -> Result<Sssp> {
-        let bound = self.bound();
-        let (mut reached, mut farthest) = (0, (self.sources[0], 0));
-        for_each_by_id(self.engine.graph(), |v| {
-            let distance = &self.distances[v as usize];
-            let length = distance.load(Ordering::Relaxed);
-            if length > bound {
-                distance.store(UNREACHED, Ordering::Relaxed);
-                return;
-            }
-            reached += 1;
-            if length > farthest.1 {
-                farthest = (v, length);
-            }
-        })?;
-        overflow(self.lengths, farthest.1)?;
-        let parents = if with_parents { Some(self.parents()?.into()) } else { None };
-        let found = (self.buckets, reached, farthest);
-        let parts = (self.lengths, bound, self.delta);
-        let distances = self.distances.into_plain().into();
-        Ok(Sssp::with(self.sources, found, parts, distances, parents, Run::of(self.engine)))
-    }
-
-    fn parents(&mut self) -> Result<HugeVec<VertexId>> {
-        let Self { frontier, next, far, .. } = self;
-        let found = Found {
-            engine: self.engine,
-            distances: &self.distances,
-            lengths: self.lengths,
-            sources: &self.sources,
-        };
-        parents::find(&found, frontier, next, far)
-    }
 }

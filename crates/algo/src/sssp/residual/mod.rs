@@ -1,0 +1,302 @@
+//! Search on the residual graph: the edges that may still shorten a path, in memory.
+//!
+//! **Trick.** While the smallest distance of an active vertex is `from`, an edge of weight `w` to a
+//! vertex at distance `d` can shorten a path only if `from + w < d`, whatever the distance of its
+//! source becomes. After a few steps from vertices with many edges, most edges of a network with
+//! hubs cannot. So one pass over all lists relaxes those that are active, and keeps the few edges
+//! that can; the search then ends on these, without reads. On a Kronecker graph of 2^20 vertices 2%
+//! of the edges are kept after steps that read a third of the pages, where buckets read all pages
+//! five times and relax each edge 2.4 times.
+//!
+//! If the edges do not fit in memory, only those are kept that lead to lengths below a limit. The
+//! search on them makes all distances below the limit final, and the next pass begins from there.
+//! Where a pass would keep too small a share of these edges, buckets go on instead.
+//!
+//! Rounding keeps the order of sums, so that all this holds for floating-point lengths, too.
+//!
+//! - [`edges`]: the edges in memory
+//! - [`sweep`]: the pass; [`sample`]: a look at some pages before it
+
+mod edges;
+mod sample;
+mod sweep;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cenote_engine::{ActiveSet, Bitmap, Direction, EngineConfig, FrontierPart, Graph, VertexId};
+
+use super::SsspConfig;
+use super::paths::Paths;
+use super::relax::keep_active;
+use super::search::Search;
+use crate::csr::entries;
+use crate::kind::{has_hubs, is_lattice};
+use crate::parallel;
+use crate::parts::Distances;
+use crate::report::{AlgoError, Result, pages};
+use crate::worklist::goes_without_steps;
+use edges::{Edges, Share};
+use sample::{Found, Sample};
+use sweep::Sweep;
+
+/// Steps before the first pass have at most one page of this many: reads of few pages scattered over
+/// the file take several times as long as those of a pass.
+const STEP_SHARE: u64 = 20;
+
+/// All of them together, one of this many.
+const STEPS_SHARE: u64 = 12;
+
+/// How often a bucket is halved to make a step small.
+const HALVINGS: i32 = 16;
+
+/// A pass is worth while if so many times the edges that fit are to be kept: distances fall while
+/// it goes on, so that fewer are.
+const TIMES_WORTH: f64 = 4.0;
+
+/// A pass begins with a limit that keeps so many times the edges that fit; with hubs it may be more,
+/// since distances fall faster.
+const TIMES_KEPT: f64 = 1.5;
+
+/// A bucket in memory begins with about one of this many of the active vertices.
+const BUCKET_SHARE: usize = 4;
+
+/// Active vertices that are looked at to find its end.
+const BUCKET_SAMPLE: usize = 512;
+
+/// The most steps in memory: each looks through sets of all vertices. Searches of more are faster
+/// without steps.
+const STEPS_MAX: u32 = 1000;
+
+/// About how many edges of a list are kept, if any are.
+const LIST_EDGES: f64 = 4.0;
+
+/// Vertices of a frontier that a thread takes at a time.
+const LIST_BLOCK: usize = 1 << 9;
+
+/// Memory of which more does not help.
+pub(super) fn bytes_useful(graph: &Graph) -> u64 {
+    match Edges::bytes_useful(graph) {
+        0 => 0,
+        bytes => bytes + bytes_of_sets(graph),
+    }
+}
+
+fn bytes_of_sets(graph: &Graph) -> u64 {
+    2 * Bitmap::bytes_for(graph.vertices())
+}
+
+/// Whether a search may go on on the residual graph. On lattices others are faster, and a width of
+/// buckets that the caller has chosen is used.
+pub(super) fn applies(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> bool {
+    goes_without_steps(config) && graph.is_weighted() && !is_lattice(graph) && sssp.delta.is_none()
+}
+
+/// About how often such a search reads all lists, with so much memory for edges; `None` if it is
+/// likely to go on in buckets. Measured on Kronecker and uniform graphs of 2^20 vertices.
+pub(super) fn likely_passes(graph: &Graph, bytes: u64, threads: usize) -> Option<f64> {
+    let room = bytes.saturating_sub(bytes_of_sets(graph));
+    if !Edges::has_room(graph, room, threads) {
+        return None;
+    }
+    let fitting = Edges::capacity_of(graph, room, LIST_EDGES) / (entries(graph) as f64).max(1.0);
+    match has_hubs(graph) {
+        true => Some(1.4),
+        false => (fitting * TIMES_WORTH >= 1.0).then(|| 1.2 + 0.3 / fitting.min(1.0)),
+    }
+}
+
+/// Searches from the vertices in [`Search::far`]. False if the search is to go on in buckets, from
+/// those that it then has.
+pub(super) fn search(search: &mut Search<'_>) -> Result<bool> {
+    let (graph, threads) = (search.engine.graph(), search.engine.config().threads);
+    let room = search.engine.memory().scratch_bytes.saturating_sub(bytes_of_sets(graph));
+    if !Edges::has_room(graph, room, threads) {
+        return Ok(false);
+    }
+    if begin(search)? {
+        return Ok(true);
+    }
+    let mut edges = Edges::new(graph, room, threads)?;
+    let (active, done) = (Bitmap::new(graph.vertices())?, Bitmap::new(graph.vertices())?);
+    let mut residual = Residual { search, active, done, steps: 0 };
+    let mut from = 0;
+    while let Some(first) = residual.search.first() {
+        from = first.max(from);
+        let found = residual.sample(from)?;
+        if found.edges() > TIMES_WORTH * edges.capacity(found.of_list) {
+            return Ok(false);
+        }
+        let Some(limit) = residual.pass(&mut edges, from, &found)? else { return Ok(false) };
+        from = limit;
+    }
+    Ok(true)
+}
+
+/// Follows the nearest vertices, in steps of few pages. True if the search is over.
+fn begin(search: &mut Search<'_>) -> Result<bool> {
+    let all = pages(search.engine.graph(), Direction::Out);
+    let (mut seen, mut halved) = (0, 0);
+    while let Some(first) = search.first() {
+        let (end, pages) = loop {
+            let end = search.lengths.bucket_end(first, search.delta / f64::from(1 << halved));
+            search.take_bucket(end);
+            let active = ActiveSet::In(&search.frontier);
+            let pages = search.engine.active_pages(Direction::Out, &active);
+            if pages <= all / STEP_SHARE || halved == HALVINGS || end <= first + 1 {
+                break (end, pages);
+            }
+            search.put_back();
+            halved += 1;
+        };
+        if search.finish_nearby()? {
+            return Ok(true);
+        }
+        seen += pages;
+        if seen > all / STEPS_SHARE {
+            search.put_back();
+            return Ok(false);
+        }
+        search.buckets += 1;
+        search.step(end)?;
+        search.put_back();
+        halved = (halved - 1).max(0);
+    }
+    Ok(true)
+}
+
+/// A search in passes.
+struct Residual<'s, 'e> {
+    search: &'s mut Search<'e>,
+    /// In a pass, the vertices whose lists are to be relaxed.
+    active: Bitmap,
+    /// In a pass, vertices whose lists are not needed; then those that were followed in memory.
+    done: Bitmap,
+    /// Steps in memory so far.
+    steps: u32,
+}
+
+impl Residual<'_, '_> {
+    fn sample(&self, from: u64) -> Result<Found> {
+        let Search { engine, distances, lengths, .. } = &*self.search;
+        let bound = self.search.bound();
+        Sample { engine, distances, lengths: *lengths, from, bound }.take()
+    }
+
+    /// Makes distances final below a limit; returns it, or `None` if buckets are better.
+    /// Vertices of [`Search::far`] are active; distances that are not final are at least `from`.
+    fn pass(&mut self, edges: &mut Edges, from: u64, found: &Found) -> Result<Option<u64>> {
+        self.prepare(from);
+        edges.clear();
+        let search = &mut *self.search;
+        let all = search.bound().saturating_add(1);
+        let times = if has_hubs(search.engine.graph()) { TIMES_WORTH } else { TIMES_KEPT };
+        let room = times * edges.capacity(found.of_list);
+        let limit = found.limit(room).unwrap_or(all).min(all);
+        search.buckets += 1;
+        let paths = Paths::new(search.engine.graph(), &search.distances);
+        let sweep = Sweep {
+            paths: &paths,
+            distances: &search.distances,
+            edges,
+            active: &self.active,
+            far: &search.far,
+            from,
+            limit: AtomicU64::new(limit),
+            bound: search.bound(),
+        };
+        let (label, lists) = (format!("pass {}", search.buckets), ActiveSet::NotIn(&self.done));
+        let shares = search.engine.visit_weighted(label, Direction::Out, lists, &sweep)?;
+        let limit = sweep.limit.into_inner();
+        if edges.has_misfits() {
+            let fault = "a weight is larger than the largest of the graph".to_owned();
+            return Err(AlgoError::Contradiction {
+                file: search.engine.graph().device().name(),
+                fault,
+            });
+        }
+        self.done.clear();
+        let ends = self.search_below(limit, edges, &shares)?;
+        if limit < all {
+            // Edges that lead beyond the limit were not kept.
+            self.search.far.merge(&self.done);
+        } else if ends {
+            self.search.far.clear();
+        }
+        Ok(if ends { Some(limit) } else { None })
+    }
+
+    /// Before a pass: its active vertices, and those whose lists are not needed.
+    fn prepare(&mut self, from: u64) {
+        let search = &mut *self.search;
+        self.active.clear();
+        self.active.merge(&search.far);
+        search.far.clear();
+        self.done.clear();
+        let (active, distances) = (&self.active, &search.distances);
+        parallel::insert_where(&self.done, 0..distances.len() as VertexId, |v| {
+            distances[v as usize].load(Ordering::Relaxed) < from && !active.contains(v)
+        });
+    }
+
+    /// Follows the active vertices below a limit on edges in memory. False after too many steps.
+    fn search_below(&mut self, limit: u64, edges: &Edges, shares: &[Share]) -> Result<bool> {
+        edges.link(shares);
+        while let Some(first) = self.search.first().filter(|first| *first < limit) {
+            let end = self.bucket_end(first).min(limit);
+            self.search.take_bucket(end);
+            while !self.search.frontier.is_empty() {
+                if self.steps == STEPS_MAX {
+                    self.search.put_back();
+                    return Ok(false);
+                }
+                self.steps += 1;
+                self.search.engine.check_cancel()?;
+                self.step(end, edges);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The end of a bucket in memory.
+    fn bucket_end(&self, first: u64) -> u64 {
+        let Search { far, distances, .. } = &*self.search;
+        let step = (far.count() as usize / BUCKET_SAMPLE).max(1);
+        let distance = |v: VertexId| distances[v as usize].load(Ordering::Relaxed);
+        let mut sample: Vec<_> = far.iter().step_by(step).map(distance).collect();
+        sample.sort_unstable();
+        sample[sample.len() / BUCKET_SHARE].max(first + 1)
+    }
+
+    /// Follows the frontier on edges in memory.
+    fn step(&mut self, end: u64, edges: &Edges) {
+        let (search, done) = (&mut *self.search, &self.done);
+        let bound = search.bound();
+        let paths = Paths::new(search.engine.graph(), &search.distances);
+        let (next, far) = (&search.next, &search.far);
+        let follow = |v: VertexId, part: &mut FrontierPart| {
+            done.insert(v);
+            let before = paths.distance(v);
+            edges.for_each(v, |target, weight| {
+                let sum = paths.longer(before, weight);
+                if sum <= bound && paths.lower(target, sum) {
+                    keep_active(target, sum < end, (next, part), far);
+                }
+            });
+        };
+        let frontier = &search.frontier;
+        let of_all = |vertices: &mut dyn Iterator<Item = VertexId>| {
+            let mut part = FrontierPart::default();
+            vertices.for_each(|v| follow(v, &mut part));
+            part
+        };
+        let parts = match frontier.list() {
+            Some(list) => parallel::collect_of_blocks(LIST_BLOCK, list.len(), |range| {
+                of_all(&mut list[range].iter().copied())
+            }),
+            None => parallel::collect_of_blocks(parallel::BLOCK, far.len(), |range| {
+                of_all(&mut frontier.bits().iter_in(range.start as VertexId..range.end as VertexId))
+            }),
+        };
+        search.frontier.advance(&mut search.next, parts);
+    }
+}

@@ -1,0 +1,165 @@
+//! A pass that relaxes active lists and keeps the edges that may still shorten a path.
+
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use cenote_engine::{Bitmap, Kernel, List, VertexId, Weights, prefetch};
+
+use super::edges::{Edges, Share};
+use crate::parts::Distances;
+use crate::sssp::length::{UNREACHED, add_float, add_integer};
+use crate::sssp::paths::Paths;
+
+/// Edges of a share that are looked at to find a limit with half of them below it.
+const LIMIT_SAMPLE: usize = 512;
+
+/// A share that has at least this much room after stale edges are dropped needs no lower limit.
+const ROOM_SHARE: usize = 4;
+
+pub(super) struct Sweep<'a> {
+    pub paths: &'a Paths<'a>,
+    pub distances: &'a [AtomicU64],
+    pub edges: &'a Edges,
+    /// Vertices whose lists are to be relaxed.
+    pub active: &'a Bitmap,
+    /// Vertices whose distance fell since their list was last visited whole.
+    pub far: &'a Bitmap,
+    /// Distances that are not final are at least this.
+    pub from: u64,
+    /// Edges that lead to longer paths than this in any case are not kept. It only falls.
+    pub limit: AtomicU64,
+    /// Longer paths are ignored.
+    pub bound: u64,
+}
+
+impl Sweep<'_> {
+    fn list_of<W: Copy>(
+        &self,
+        share: &mut Share,
+        list: &List<'_>,
+        weights: &[W],
+        add: impl Fn(u64, W) -> u64,
+        bits: impl Fn(W) -> u64,
+    ) {
+        let v = list.vertex;
+        let has_fallen = self.far.contains(v);
+        // Of a list in pieces, each may be visited at another distance.
+        if has_fallen && list.skip == 0 && list.targets.len() as u64 == list.degree {
+            self.far.remove(v);
+            // What was lowered before it was added to the set is seen.
+            fence(Ordering::Acquire);
+        }
+        let is_active = has_fallen || self.active.contains(v);
+        let before = self.paths.distance(v);
+        let edges = list.targets.iter().copied().zip(weights.iter().copied());
+        if is_active && before != UNREACHED {
+            let least = before.min(self.from);
+            let is_final = before <= self.from;
+            for (target, weight) in edges {
+                let low = add(least, weight);
+                let mut known = self.paths.distance(target);
+                if low >= known || low > self.bound {
+                    continue;
+                }
+                let sum = add(before, weight);
+                if sum < known && sum <= self.bound {
+                    if self.paths.lower(target, sum) {
+                        fence(Ordering::Release);
+                        self.far.insert(target);
+                    }
+                    known = sum;
+                }
+                if !is_final && low < known {
+                    self.keep(share, (v, target, bits(weight)), low);
+                }
+            }
+        } else if before > self.from {
+            let limit = self.limit.load(Ordering::Relaxed);
+            for (target, weight) in edges {
+                let low = add(self.from, weight);
+                if low < limit && low < self.paths.distance(target) {
+                    self.keep(share, (v, target, bits(weight)), low);
+                }
+            }
+        }
+        self.edges.close(share);
+    }
+
+    #[inline(never)]
+    fn keep(&self, share: &mut Share, (v, target, weight): (VertexId, VertexId, u64), low: u64) {
+        while low < self.limit.load(Ordering::Relaxed) {
+            if self.edges.push(share, v, target, weight) {
+                return;
+            }
+            self.make_room(share);
+        }
+    }
+
+    /// Drops edges that are not needed any more; if they are few, lowers the limit, too.
+    #[cold]
+    fn make_room(&self, share: &mut Share) {
+        self.edges.close(share);
+        let all = share.len();
+        self.retain(share);
+        if share.room() < all.div_ceil(ROOM_SHARE) {
+            let step = (self.edges.count_in(share) / LIMIT_SAMPLE).max(1);
+            let (mut lows, mut at) = (Vec::with_capacity(2 * LIMIT_SAMPLE), 0);
+            self.edges.for_each_in(share, |_, weight| {
+                if at % step == 0 {
+                    lows.push(self.paths.longer(self.from, weight));
+                }
+                at += 1;
+            });
+            lows.sort_unstable();
+            let half = lows.get(lows.len() / 2).copied().unwrap_or(self.from);
+            self.limit.fetch_min(half, Ordering::Relaxed);
+            self.retain(share);
+        }
+    }
+
+    fn retain(&self, share: &mut Share) {
+        let limit = self.limit.load(Ordering::Relaxed);
+        self.edges.retain(share, |target, weight| {
+            let low = self.paths.longer(self.from, weight);
+            low < limit && low < self.paths.distance(target)
+        });
+    }
+}
+
+impl Kernel for Sweep<'_> {
+    type Local = Share;
+
+    fn local(&self) -> Share {
+        self.edges.share()
+    }
+
+    fn prefetch(&self, targets: &[VertexId]) {
+        targets.iter().for_each(|&target| prefetch(self.distances, target as usize));
+    }
+
+    fn weighted_list(&self, share: &mut Share, list: &List<'_>, weights: Weights<'_>) {
+        match weights {
+            Weights::F32(weights) => self.list_of(
+                share,
+                list,
+                weights,
+                |length, w| add_float(length, w.into()),
+                |w| w.to_bits().into(),
+            ),
+            Weights::F64(weights) => self.list_of(share, list, weights, add_float, f64::to_bits),
+            Weights::U32(weights) => self.list_of(
+                share,
+                list,
+                weights,
+                |length, w| add_integer(length, w.into()),
+                u64::from,
+            ),
+            Weights::I64(weights) => self.list_of(
+                share,
+                list,
+                weights,
+                |length, w| add_integer(length, w.cast_unsigned()),
+                i64::cast_unsigned,
+            ),
+        }
+    }
+}
