@@ -410,7 +410,11 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, sssp: &SsspConfig) -> Resul
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
         let mut search = Search::new(&engine, sources, sssp)?;
-        search.run()?;
+        let ends =
+            residual::applies(graph, engine.config(), sssp) && residual::search(&mut search)?;
+        if !ends {
+            search.run()?;
+        }
         search.finish(sssp.parents)
     })
 }

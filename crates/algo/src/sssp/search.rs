@@ -10,7 +10,7 @@ use super::length::{Lengths, OVERFLOW, UNREACHED};
 use super::parents::{self, Found};
 use super::paths::Paths;
 use super::relax::{Relax, visit};
-use super::{Sssp, SsspConfig, default_delta, loads_lists, overflow, residual};
+use super::{Sssp, SsspConfig, default_delta, loads_lists, overflow};
 use crate::parallel;
 use crate::parts::{Cut, PartSearch};
 use crate::ranks::for_each_by_id;
@@ -34,8 +34,6 @@ pub(super) struct Search<'e> {
     pub(super) far: Bitmap,
     pub(super) buckets: u64,
     step_budget: StepBudget,
-    /// Whether it may go on on the residual graph.
-    has_residual: bool,
     /// Whether edges were found to lead far.
     is_far: bool,
 }
@@ -51,6 +49,8 @@ impl<'e> Search<'e> {
         for &source in &sources {
             distances[source as usize].store(0, Ordering::Relaxed);
         }
+        let far = Bitmap::new(n)?;
+        sources.iter().for_each(|&source| _ = far.insert(source));
         Ok(Self {
             engine,
             sources,
@@ -60,22 +60,16 @@ impl<'e> Search<'e> {
             distances,
             frontier: Frontier::new(n)?,
             next: Frontier::new(n)?,
-            far: Bitmap::new(n)?,
+            far,
             buckets: 0,
             step_budget: step_budget(engine),
-            has_residual: residual::applies(graph, engine.config(), sssp),
             is_far: false,
         })
     }
 
+    /// Searches in buckets, from the vertices in `far`.
     pub fn run(&mut self) -> Result<()> {
-        self.sources.iter().for_each(|&source| _ = self.far.insert(source));
-        if self.has_residual {
-            if residual::search(self)? {
-                return Ok(());
-            }
-            self.step_budget = step_budget(self.engine);
-        }
+        self.step_budget = step_budget(self.engine);
         while let Some(first) = self.first() {
             self.buckets += 1;
             let end = self.lengths.bucket_end(first, self.delta);

@@ -39,8 +39,8 @@ use edges::{Edges, Share};
 use sample::{Found, Sample};
 use sweep::Sweep;
 
-/// Steps before the first pass have at most one page of this many: reads of few pages scattered over
-/// the file take several times as long as those of a pass.
+/// Steps before the first pass have at most one page of this many: reads of few pages scattered
+/// over the file take several times as long as those of a pass.
 const STEP_SHARE: u64 = 20;
 
 /// All of them together, one of this many.
@@ -53,8 +53,8 @@ const HALVINGS: i32 = 16;
 /// it goes on, so that fewer are.
 const TIMES_WORTH: f64 = 4.0;
 
-/// A pass begins with a limit that keeps so many times the edges that fit; with hubs it may be more,
-/// since distances fall faster.
+/// A pass begins with a limit that keeps so many times the edges that fit; with hubs it may be
+/// more, since distances fall faster.
 const TIMES_KEPT: f64 = 1.5;
 
 /// A bucket in memory begins with about one of this many of the active vertices.
