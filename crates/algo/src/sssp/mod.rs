@@ -227,7 +227,7 @@ impl Distance {
 /// Memory: 8 bytes a vertex for distances, 4 for parents (8 if the graph is not in the order of its
 /// ids), 3 sets; with `auto` a worklist of pages; the memory of weighted visits, and an index of
 /// weights of 8 bytes a page of lists; optionally on a graph of few edges per vertex its lists, or
-/// parts of them.
+/// parts of them, and with weights the edges that may still shorten a path.
 ///
 /// # Errors
 /// An index that cannot be read.

@@ -9,8 +9,8 @@ use crate::report::{Result, pages};
 use crate::sssp::length::Lengths;
 use crate::sssp::relax::for_each_path;
 
-/// Pages that are looked at.
-const PAGES: u64 = 24;
+/// Bytes of pages that are looked at, but two pages at least.
+const PAGES_BYTES: u64 = 96 << 10;
 
 /// Looks at edges that would be kept.
 pub(super) struct Sample<'a> {
@@ -49,7 +49,7 @@ impl Sample<'_> {
     pub fn take(&self) -> Result<Found> {
         let graph = self.engine.graph();
         let all = pages(graph, Direction::Out);
-        let count = PAGES.min(all);
+        let count = (PAGES_BYTES / u64::from(graph.superblock().page_bytes)).max(2).min(all);
         let page = |i: u64| PageTask { page: (2 * i + 1) * all / (2 * count), from: 0, to: 0 };
         let tasks: Vec<_> = (0..count).map(page).collect();
         let pages = NamedPages::of_pass(&tasks);
