@@ -111,8 +111,8 @@ fn measured(
     })
 }
 
-/// Makes all changes, in batches; how many, and in what time. Their making is not in the time unless
-/// they arrive at a rate.
+/// Makes all changes, in batches; how many, and in what time. Their making is not in the time
+/// unless they arrive at a rate.
 fn apply(options: &Options, path: &Path, changes: &mut impl Changes) -> Result<(usize, f64)> {
     let mut update = Update::options().memory(options.memory << 20).open(path)?;
     let (mut count, mut seconds) = (0, 0.0);
