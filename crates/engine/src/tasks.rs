@@ -9,13 +9,6 @@ use cenote_store::{Adjacency, VertexId};
 use crate::error::{EngineError, Result};
 use crate::frontier::ActiveSet;
 
-/// A worker takes at most one of this many parts of what its share of a dense frontier's pages
-/// would be, so that all workers end at about the same time.
-const LAST_SHARES: u64 = 4;
-
-/// The fewest pages that a worker takes at a time from a dense frontier.
-const LAST_PAGES_MIN: u64 = 32;
-
 /// A page to fetch, with a range of the caller's indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageTask {
@@ -75,29 +68,23 @@ pub(crate) struct TaskSource<'a> {
     tasks: Option<Cow<'a, [PageTask]>>,
     /// The end of the pages of a dense set.
     end: u64,
-    /// The most pages of a chunk.
     chunk: u64,
-    workers: u64,
-    /// The most pages of a request.
-    request: u64,
     next: AtomicU64,
 }
 
 impl<'a> TaskSource<'a> {
-    /// The most pages that a worker takes at a time from a dense frontier, and those of a request.
+    /// `chunk_pages`: how many pages a worker takes at a time from a dense frontier.
     pub fn new(
         adjacency: &'a Adjacency,
         active: ActiveSet<'a>,
-        (chunk_pages, request): (u64, u64),
+        chunk_pages: u64,
         workers: usize,
     ) -> Self {
-        let count = workers as u64;
         if let Some(list) = active.list() {
             let tasks = Cow::Owned(PageTask::of_lists(adjacency, list));
             let chunk = chunk_of(&tasks, chunk_pages, workers);
             let (end, next) = (0, AtomicU64::new(0));
-            let tasks = Some(tasks);
-            return Self { adjacency, active, tasks, end, chunk, workers: count, request, next };
+            return Self { adjacency, active, tasks: Some(tasks), end, chunk, next };
         }
         let pages = dense_pages(adjacency, &active);
         // A range of few pages is shared by the workers too.
@@ -107,7 +94,7 @@ impl<'a> TaskSource<'a> {
             _ => chunk_pages,
         };
         let (end, next) = (pages.end, AtomicU64::new(pages.start));
-        Self { adjacency, active, tasks: None, end, chunk, workers: count, request, next }
+        Self { adjacency, active, tasks: None, end, chunk, next }
     }
 
     /// A source of exactly these tasks.
@@ -129,8 +116,7 @@ impl<'a> TaskSource<'a> {
         }
         let chunk = chunk_of(tasks, chunk_pages, workers);
         let (active, tasks) = (ActiveSet::All, Some(Cow::Borrowed(tasks)));
-        let (end, workers, next) = (0, workers as u64, AtomicU64::new(0));
-        Ok(Self { adjacency, active, tasks, end, chunk, workers, request: 1, next })
+        Ok(Self { adjacency, active, tasks, end: 0, chunk, next: AtomicU64::new(0) })
     }
 
     /// Whether the visit reads every page.
@@ -151,35 +137,15 @@ impl<'a> TaskSource<'a> {
         self.tasks.as_ref().map(|tasks| tasks.len() as u64)
     }
 
-    /// The most pages that a worker should have before it: few towards the end of a dense frontier.
-    pub fn share_left(&self) -> u64 {
-        if self.tasks.is_some() {
-            return u64::MAX;
-        }
-        let from = self.next.load(Ordering::Relaxed);
-        part_of(self.end.saturating_sub(from), self.workers)
-    }
-
-    /// Takes the next chunk; `None` if none is left.
-    fn next_range(&self) -> Option<Range<u64>> {
-        if let Some(tasks) = &self.tasks {
-            let from = self.next.fetch_add(self.chunk, Ordering::Relaxed);
-            let end = tasks.len() as u64;
-            return (from < end).then(|| from..(from + self.chunk).min(end));
-        }
-        let part = |from: u64| whole(part_of(self.end - from, self.workers), self.request);
-        let chunk = |from: u64| self.chunk.min(part(from));
-        let after = |from: u64| (from + chunk(from)).min(self.end);
-        let taken = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |from| {
-            (from < self.end).then(|| after(from))
-        });
-        taken.ok().map(|from| from..after(from))
-    }
-
     /// Appends the next chunk of tasks, ascending by page; false if no chunk is left. A chunk of a
     /// dense frontier may be empty.
     pub fn next_chunk(&self, into: &mut Vec<PageTask>) -> bool {
-        let Some(Range { start: from, end: to }) = self.next_range() else { return false };
+        let total = self.tasks.as_ref().map_or(self.end, |t| t.len() as u64);
+        let from = self.next.fetch_add(self.chunk, Ordering::Relaxed);
+        if from >= total {
+            return false;
+        }
+        let to = (from + self.chunk).min(total);
         match &self.tasks {
             Some(tasks) => into.extend_from_slice(&tasks[from as usize..to as usize]),
             None => into.extend(
@@ -203,16 +169,6 @@ fn dense_pages(adjacency: &Adjacency, active: &ActiveSet<'_>) -> Range<u64> {
     }
 }
 
-/// How many of the pages that are left of a dense frontier a worker takes at most.
-fn part_of(left: u64, workers: u64) -> u64 {
-    (left / (LAST_SHARES * workers)).max(LAST_PAGES_MIN)
-}
-
-/// As many whole requests as there are in so many pages; of less than one, all.
-fn whole(pages: u64, request: u64) -> u64 {
-    if pages < request { pages } else { pages / request * request }
-}
-
 /// How many listed tasks a worker takes at a time.
 fn chunk_of(tasks: &[PageTask], chunk_pages: u64, workers: usize) -> u64 {
     (tasks.len() as u64 / (workers as u64 * 4)).clamp(8, chunk_pages)
@@ -233,24 +189,4 @@ pub(crate) fn active_pages(adjacency: &Adjacency, active: &ActiveSet<'_>) -> u64
     }
     dense_pages(adjacency, active).filter(|&p| active.any_in(adjacency.vertices_in(p))).count()
         as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chunks_shrink_so_that_no_worker_is_left_with_much_of_a_pass() {
-        for (pages, workers) in [(1, 2), (16, 1), (100, 2), (2_473, 2), (2_473, 7), (500_000, 64)] {
-            let (mut left, mut chunks) = (pages, 0);
-            while left > 0 {
-                let chunk = whole(part_of(left, workers), 64).min(left);
-                let others = left - chunk;
-                assert!(chunk <= 32 || (workers * 4 - 1) * chunk <= others + workers * 4, "{left}");
-                (left, chunks) = (others, chunks + 1);
-            }
-            assert!(chunks <= 40 * workers, "{chunks} chunks of {pages} pages");
-            assert_eq!([20, 64, 200].map(|pages| whole(pages, 64)), [20, 64, 192]);
-        }
-    }
 }

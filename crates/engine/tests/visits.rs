@@ -312,22 +312,6 @@ fn passes_in_parts_find_what_fits_in_memory() {
 }
 
 #[test]
-fn passes_of_few_chunks_find_what_fits_in_memory() {
-    let config = EngineConfig::with_memory(400 << 10).threads(1).depth(Some(1));
-    let engine = engine_of(config).unwrap();
-    let pages = engine.graph().adjacency(Direction::Out).unwrap().pages();
-    let pass = || {
-        let before = engine.stats().bytes_read;
-        assert_eq!(entries(&engine).unwrap(), ENTRIES);
-        (engine.stats().bytes_read - before) / 4096
-    };
-    let (first, second) = (pass(), pass());
-    assert_eq!(first, pages);
-    assert!(pages - second > 40, "the second pass read {second} of {pages} pages");
-    assert_eq!(pass(), second);
-}
-
-#[test]
 fn small_visits_of_pages_nearby_read_each_page_about_once() {
     let config = EngineConfig::with_memory(400 << 10).threads(1).depth(Some(1));
     let engine = engine_of(config).unwrap();

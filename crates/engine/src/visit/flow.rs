@@ -107,11 +107,7 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
 
     /// Takes chunks of active pages until there is work.
     fn fill(&mut self) {
-        while !self.exhausted && self.lists.is_empty() {
-            let share = self.visit.source.share_left();
-            if self.ready.len() as u64 >= share.min(self.ready_max as u64) {
-                break;
-            }
+        while !self.exhausted && self.lists.is_empty() && self.ready.len() < self.ready_max {
             self.take_chunk();
         }
     }

@@ -104,9 +104,6 @@ enum Section {
 /// needs would be evicted before it begins.
 const SMALL_STEP_SHARE: usize = 2;
 
-/// Full passes keep requests instead of chunks if fewer chunks fit in memory.
-const CHUNKS_KEPT_MIN: u128 = 16;
-
 impl Engine {
     /// Passes every list of the `active` set to the kernel and returns the workers' locals.
     /// `label` names the step in the records.
@@ -256,8 +253,8 @@ impl Engine {
         active: ActiveSet<'a>,
     ) -> Result<TaskSource<'a>> {
         self.check_active_set(&active)?;
-        let pages = (self.schedule.chunk_pages(), self.schedule.request_pages());
-        Ok(TaskSource::new(adjacency, active, pages, self.config.threads))
+        let chunk_pages = self.schedule.chunk_pages();
+        Ok(TaskSource::new(adjacency, active, chunk_pages, self.config.threads))
     }
 
     fn named_pages<'a>(
@@ -350,8 +347,7 @@ impl<'a> Visit<'a> {
     }
 
     /// Whether to cache a page that was read. Full passes cache whole chunks spread evenly over the
-    /// file, or requests if that would be few chunks, so that the next pass always has pages to
-    /// read beside those in memory.
+    /// file, so that the next pass always has pages to read beside those in memory.
     fn is_kept(&self, section: Section, page: u64) -> bool {
         if self.keeps == Keeps::Nothing {
             return false;
@@ -359,17 +355,14 @@ impl<'a> Visit<'a> {
         if !self.source.is_whole_pass() {
             return true;
         }
-        let (frames, schedule) = (self.engine.frames() as u128, &self.engine.schedule);
-        let chunk = schedule.chunk_pages();
-        let is_few = frames < CHUNKS_KEPT_MIN * u128::from(chunk);
-        let unit = if is_few { schedule.request_pages() } else { chunk };
+        let frames = self.engine.frames() as u128;
         let place = match section {
             Section::Lists => page,
             Section::Weights => self.adjacency.pages() + page,
         };
-        let unit = u128::from(place / unit);
+        let chunk = u128::from(place / self.engine.schedule.chunk_pages());
         let pages = self.adjacency.pages() + self.column.map_or(0, WeightColumn::pages);
         let pages = u128::from(pages.max(1));
-        frames >= pages || (unit + 1) * frames / pages != unit * frames / pages
+        frames >= pages || (chunk + 1) * frames / pages != chunk * frames / pages
     }
 }
