@@ -214,12 +214,8 @@ impl Ranks {
         values: impl Iterator<Item = (VertexId, f64)>,
     ) -> Vec<(VertexId, f64)> {
         let mut top: Vec<(VertexId, f64)> = Vec::new();
+        let values = values.filter(|(v, _)| self.of(*v) < self.live);
         for (v, value) in values {
-            // Most values are too small.
-            let is_less = top.last().is_some_and(|&(_, least)| value < least);
-            if (top.len() == count && is_less) || self.of(v) >= self.live {
-                continue;
-            }
             let precedes = |&(u, other): &(VertexId, f64)| {
                 other > value || other == value && self.of(u) < self.of(v)
             };

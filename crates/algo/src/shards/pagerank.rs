@@ -175,7 +175,7 @@ impl Kernel for Gather<'_> {
         for list in page.lists() {
             let to = from + list.targets.len();
             if self.own.contains(&list.vertex) {
-                self.take(masses, &list, gather(self.shares, entries, (from, to), true));
+                self.take(masses, &list, gather(self.shares, entries, from, to));
             }
             from = to;
         }

@@ -20,9 +20,8 @@ use cenote_engine::{
     Weights, prefetch, weighted_bytes_for,
 };
 
-use super::PREFETCH_ENTRIES;
 use super::fixed::{WideSum, from_fixed, to_fixed};
-use super::pull::Masses;
+use super::pull::{Masses, PREFETCH_ENTRIES};
 use super::restart::Restart;
 use super::{Step, load, pull_direction, pulls, store};
 use crate::parallel;
