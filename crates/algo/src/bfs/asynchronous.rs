@@ -7,8 +7,8 @@
 //! **Trick.** A page is searched until no level changes inside it, so neighbours on one page cost
 //! one visit, not one per level. A round visits the pages with the smallest active levels
 //! ([`Worklist`]), whose levels are mostly final. Levels are final only at the end, so parents are
-//! found last, in one pass over the reached lists. Where most vertices lead on to one other alone,
-//! these are followed in memory ([`chains`](super::chains)).
+//! found last, in one pass over the reached lists. Vertices of [`chains`](super::chains) are
+//! followed in memory.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -179,9 +179,11 @@ impl Kernel for Asynchronous<'_> {
             for &target in list.targets {
                 let Some(before) = self.lower(target, level + 1) else { continue };
                 reached += u64::from(!is_level(before));
-                let chains = self.chains.as_ref();
-                let on = chains.and_then(|chains| chains.on_from(before, target, v, level + 1));
-                if on.is_some_and(|on| chains.is_some_and(|chains| chains.push(on))) {
+                let waits = self.chains.as_ref().is_some_and(|chains| {
+                    let on = chains.on_from(before, target, v, level + 1);
+                    on.is_some_and(|on| chains.push(on))
+                });
+                if waits {
                     continue;
                 }
                 if !starting.contains(&target) {

@@ -1,10 +1,10 @@
 //! Chains of vertices with two neighbours each, followed in memory.
 //!
 //! **Trick.** A search that comes to such a vertex from one neighbour goes on to the other. The
-//! exclusive or of both, its *link*, tells which that is, from whichever side the search comes. A
-//! link lies in the place of the level, which a vertex does not have before it is reached, so links
-//! take no memory. On a directed graph the link of a vertex with one target is that. Without links
-//! each vertex of a chain costs a page where chains lie in no order.
+//! *link* of a vertex is the exclusive or of its two neighbours: with one of them it gives the
+//! other. It lies in the place of the level, which a vertex does not have before it is reached, so
+//! links take no memory. On a directed graph the link of a vertex with one target is this target.
+//! Without links each vertex of a chain costs a page where chains lie in no order.
 //!
 //! The chain on the lowest level is followed first, and none far ahead of the pages of other
 //! vertices: a vertex that is reached too early has lost its link when its level falls, and costs

@@ -69,6 +69,7 @@ impl<'e> Search<'e> {
 
     /// Searches in buckets, from the vertices in `far`.
     pub fn run(&mut self) -> Result<()> {
+        // Steps before the passes on the residual graph do not count.
         self.step_budget = step_budget(self.engine);
         while let Some(first) = self.first() {
             self.buckets += 1;

@@ -237,7 +237,7 @@ fn chains_in_no_order_are_followed_in_memory_with_the_same_answer() {
 
 #[test]
 fn chains_between_other_vertices_are_followed_level_by_level() {
-    // More chains at a time than are followed, of unequal length: two grids, a tree.
+    // More chains at a time than are followed, of unequal length: a grid in two halves, a star.
     let grid = scattered_grid(60, 60);
     let mut edges = ways(&grid[..grid.len() / 2], 9, 3_600);
     let first = edges.iter().map(|&(a, b)| a.max(b)).max().unwrap() + 1;

@@ -9,7 +9,7 @@ use cenote_store::{IdColumn, IdRef, Op, Value, Weight};
 const CHANGE_BYTES: u64 = 96;
 
 /// The same where ids are the numbers of their vertices, so that none are sorted and looked up, in
-/// a graph without weights and copies of edges. Measured: 39 to 44.
+/// a graph without weights and copies of edges. Measured: 39.
 const OWN_NUMBERS_BYTES: u64 = 64;
 
 /// Of these, what a change takes that waits for a later commit.

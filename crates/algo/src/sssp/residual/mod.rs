@@ -5,7 +5,7 @@
 //! source becomes. After a few steps from vertices with many edges, most edges of a network with
 //! hubs cannot. So one pass over all lists relaxes those that are active, and keeps the few edges
 //! that can; the search then ends on these, without reads. On a Kronecker graph of 2^20 vertices 2%
-//! of the edges are kept after steps that read a third of the pages, where buckets read all pages
+//! of the edges are kept after steps that read a tenth of the pages, where buckets read all pages
 //! five times and relax each edge 2.4 times.
 //!
 //! If the edges do not fit in memory, only those are kept that lead to lengths below a limit. The

@@ -122,8 +122,8 @@ impl Set {
         shards.into_iter().zip(mirrored).map(|(shard, lists)| shard.connected(lists)).collect()
     }
 
-    /// Runs supersteps until `decide` tells no more. Of every third superstep the state is restored
-    /// in a new run or in one that starts again. Returns the columns.
+    /// Runs supersteps until `decide` returns `None`. Before every third superstep the state is
+    /// copied to a new run, or to the same one after it was started again. Returns the columns.
     pub fn run(
         &self,
         algorithm: &ShardAlgorithm,
