@@ -30,7 +30,7 @@ def import_graph(
     keep_duplicates: bool = False,
     keep_self_loops: bool = False,
     ids: Literal["auto", "integer", "string"] = "auto",
-    order: Literal["natural", "degree", "bfs", "random", "auto"] = "natural",
+    order: Literal["natural", "degree", "bfs", "cluster", "random", "auto"] = "natural",
     seed: int = 1,
     memory: Memory = "1GiB",
     page_bytes: int = 4096,

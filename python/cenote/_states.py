@@ -157,7 +157,7 @@ class States:
         *,
         out: PathLike | None = None,
         overwrite: bool = False,
-        order: Literal["natural", "degree", "bfs", "random"] | None = None,
+        order: Literal["natural", "degree", "bfs", "cluster", "random"] | None = None,
         seed: int = 1,
         hub_neighbours: bool | Literal["auto"] | None = None,
         free_space: int | None = None,

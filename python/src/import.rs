@@ -54,6 +54,7 @@ pub fn order(name: &str, value: &Bound<'_, PyAny>, seed: u64) -> PyResult<Order>
         ("natural", Order::Natural),
         ("degree", Order::Degree),
         ("bfs", Order::Bfs),
+        ("cluster", Order::Cluster),
         ("random", Order::Random { seed }),
     ];
     one_of(name, value, &orders)

@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long, requires = "out")]
     overwrite: bool,
     /// Order of the vertices, as in `cenote import` [default: the graph's]
-    #[arg(long, value_name = "natural|degree|bfs|random", value_parser = named(&ORDERS))]
+    #[arg(long, value_name = "natural|degree|bfs|cluster|random", value_parser = named(&ORDERS))]
     order: Option<Order>,
     /// Seed of `--order random`
     #[arg(long, value_name = "N", default_value = "1", requires = "order")]

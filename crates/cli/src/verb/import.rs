@@ -99,7 +99,7 @@ pub struct Args {
     /// edges faster by a sample of the edges
     #[arg(
         long,
-        value_name = "natural|degree|bfs|random|auto",
+        value_name = "natural|degree|bfs|cluster|random|auto",
         default_value = "natural",
         value_parser = named(&ORDER_CHOICES)
     )]
@@ -411,10 +411,11 @@ pub(super) const CHOICES: [(&str, HubNeighboursChoice); 3] = [
 ];
 pub(super) const ID_KINDS: [(&str, IdKind); 3] =
     [("auto", IdKind::Auto), ("integer", IdKind::Integer), ("string", IdKind::String)];
-pub(super) const ORDERS: [(&str, Order); 4] = [
+pub(super) const ORDERS: [(&str, Order); 5] = [
     ("natural", Order::Natural),
     ("degree", Order::Degree),
     ("bfs", Order::Bfs),
+    ("cluster", Order::Cluster),
     ("random", Order::Random { seed: 0 }),
 ];
 
@@ -425,10 +426,11 @@ enum OrderChoice {
     Auto,
 }
 
-const ORDER_CHOICES: [(&str, OrderChoice); 5] = [
+const ORDER_CHOICES: [(&str, OrderChoice); 6] = [
     ("natural", OrderChoice::Is(Order::Natural)),
     ("degree", OrderChoice::Is(Order::Degree)),
     ("bfs", OrderChoice::Is(Order::Bfs)),
+    ("cluster", OrderChoice::Is(Order::Cluster)),
     ("random", OrderChoice::Is(Order::Random { seed: 0 })),
     ("auto", OrderChoice::Auto),
 ];

@@ -1,11 +1,11 @@
 //! Orders the vertices by something else than their ids: computes the vertex of every rank.
 //!
-//! A shuffle needs only the number of vertices. The degree and BFS orders need the graph, which is
-//! built in natural order on a spill file first. Then the edges are mapped, partitioned and sorted
+//! A shuffle needs only the number of vertices. All other orders need the graph, which is built in natural order on a spill file first. Then the edges are mapped, partitioned and sorted
 //! again from the start, so every order uses the same code. The temporary graph vanishes with its
 //! file.
 
 mod bfs;
+mod cluster;
 pub(crate) mod sample;
 
 use std::cmp::Reverse;
@@ -15,6 +15,7 @@ use cenote_device::mix;
 use cenote_pool::Pool;
 
 use self::bfs::Search;
+use self::cluster::{Degree, Lists};
 use self::sample::{Choice, Shape};
 use crate::budget::Held;
 use crate::config::ImportConfig;
@@ -54,21 +55,24 @@ impl<'a> Import<'a> {
     pub(super) fn place(&self, gathered: &mut Gathered<'a>) -> Result<u64> {
         let order = self.config.order;
         let vertices = gathered.ids.len() as usize;
-        let mut memory = self.budget.hold(memory_of(order, vertices), WHAT)?;
+        let mut memory = self.budget.hold(memory_of(order, vertices, 0), WHAT)?;
         let (vertex_of, spilled) = match order {
             Order::Natural => return Ok(0),
             Order::Random { seed } => {
                 self.progress.begin(Phase::Order, None);
                 (shuffled(vertices, seed), 0)
             }
-            Order::Degree | Order::Bfs => {
+            Order::Degree | Order::Bfs | Order::Cluster => {
                 // Held again after the temporary graph was built.
                 drop(memory);
                 let (graph, spilled) = self.natural_graph(gathered)?;
                 self.progress.begin(Phase::Order, None);
-                memory = self.budget.hold(memory_of(order, vertices), WHAT)?;
-                let (graph, _frames) = graph.open(self, order)?;
-                (self.vertices_of(&graph, order)?, spilled)
+                memory = self.budget.hold(memory_of(order, vertices, graph.bytes()), WHAT)?;
+                let vertex_of = match order {
+                    Order::Cluster => self.by_cluster(graph, vertices)?,
+                    _ => self.by_degrees(graph, order)?,
+                };
+                (vertex_of, spilled)
             }
         };
         memory.shrink_to(vertices * size_of::<VertexId>());
@@ -76,14 +80,32 @@ impl<'a> Import<'a> {
         Ok(spilled)
     }
 
-    fn vertices_of(&self, graph: &Graph, order: Order) -> Result<Vec<VertexId>> {
-        let degrees = degrees(graph)?;
+    fn by_degrees(&self, graph: Temporary, order: Order) -> Result<Vec<VertexId>> {
+        let frames_max = if order == Order::Bfs { usize::MAX } else { 0 };
+        let (graph, _frames) = graph.open(self, frames_max)?;
+        let degrees = degrees(&graph)?;
         let ranks = by_degree(&degrees);
         if order == Order::Degree {
             return Ok(inverse_into(&ranks, degrees));
         }
         let joined = ranks.partition_point(|&rank| degrees[rank as usize] > 0);
-        Search::new((graph, &graph.handle()?), degrees, self.progress).run(&ranks, joined)
+        Search::new((&graph, &graph.handle()?), degrees, self.progress).run(&ranks, joined)
+    }
+
+    fn by_cluster(&self, graph: Temporary, vertices: usize) -> Result<Vec<VertexId>> {
+        let entries_max = graph.bytes() / size_of::<VertexId>();
+        let bytes = Lists::memory(vertices, entries_max);
+        let is_loaded = entries_max < u32::MAX as usize
+            && self.budget.free() >= graph.bytes_with(FRAMES_MIN) + bytes;
+        let (graph, _frames) = graph.open(self, if is_loaded { 0 } else { usize::MAX })?;
+        let _lists = self.budget.hold(if is_loaded { bytes } else { 0 }, WHAT)?;
+        let mut lists = if is_loaded { Lists::load(&graph)? } else { Lists::stored(&graph)? };
+        let mut degrees = Vec::with_capacity(vertices);
+        graph.degrees(Direction::Out, &mut |_, lengths| {
+            degrees.extend(lengths.iter().map(|&length| Degree::from(length)));
+        })?;
+        let ranks = cluster::order(&mut lists, &degrees, self.progress)?;
+        Ok(inverse(&ranks))
     }
 
     /// Builds the graph in natural order, with lists of targets only, on a spill file.
@@ -119,16 +141,22 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// Opens the graph. For a search, as many pages stay in memory as the budget allows.
-    fn open<'b>(self, import: &Import<'b>, order: Order) -> Result<(Graph, Held<'b>)> {
-        let fixed = STREAMS_BYTES + self.pages * INDEX_BYTES;
+    fn bytes(&self) -> usize {
+        self.pages * self.page_bytes
+    }
+
+    /// Bytes of memory of the open graph with so many frames.
+    fn bytes_with(&self, frames: usize) -> usize {
         let frame_bytes = Pool::frame_bytes(self.page_bytes) as usize;
-        let frames = match order {
-            Order::Bfs => import.budget.free().saturating_sub(fixed) / frame_bytes,
-            _ => 0,
-        };
+        STREAMS_BYTES + self.pages * INDEX_BYTES + frames.min(self.pages) * frame_bytes
+    }
+
+    /// Opens the graph with frames for at most so many pages, as the budget allows.
+    fn open<'b>(self, import: &Import<'b>, frames_max: usize) -> Result<(Graph, Held<'b>)> {
+        let free = import.budget.free().saturating_sub(self.bytes_with(0));
+        let frames = (free / Pool::frame_bytes(self.page_bytes) as usize).min(frames_max);
         let frames = frames.clamp(FRAMES_MIN, self.pages.max(FRAMES_MIN));
-        let held = import.budget.hold(fixed + frames.min(self.pages) * frame_bytes, WHAT)?;
+        let held = import.budget.hold(self.bytes_with(frames), WHAT)?;
         let lookups = LookupConfig::default().frames(frames as u64);
         Ok((Graph::open_with(self.device, |_| lookups)?, held))
     }
@@ -140,14 +168,14 @@ const FRAMES_MIN: usize = 16;
 /// Most memory of computing an order, beside the ids of the edges, with a temporary graph of
 /// `graph_bytes`.
 pub(super) fn memory(order: Order, vertices: usize, graph_bytes: usize) -> usize {
-    let is_graph_needed = matches!(order, Order::Degree | Order::Bfs);
+    let is_graph_needed = matches!(order, Order::Degree | Order::Bfs | Order::Cluster);
     let pages = if is_graph_needed { graph_bytes / 4096 + FRAMES_MIN } else { 0 };
     let frames = FRAMES_MIN * Pool::frame_bytes(64 << 10) as usize;
     let graph = if is_graph_needed { STREAMS_BYTES + pages * INDEX_BYTES + frames } else { 0 };
-    memory_of(order, vertices) + graph
+    memory_of(order, vertices, graph_bytes) + graph
 }
 
-fn memory_of(order: Order, vertices: usize) -> usize {
+fn memory_of(order: Order, vertices: usize, graph_bytes: usize) -> usize {
     let entry = size_of::<VertexId>();
     match order {
         Order::Natural => 0,
@@ -155,6 +183,7 @@ fn memory_of(order: Order, vertices: usize) -> usize {
         // Degrees, later reused for the vertices of the ranks, and the ranks by degree.
         Order::Degree => vertices * 2 * entry,
         Order::Bfs => vertices * 2 * entry + Search::memory(vertices),
+        Order::Cluster => cluster::memory(vertices, graph_bytes),
     }
 }
 

@@ -30,6 +30,9 @@ pub enum Order {
     /// at the vertex of largest degree, visits the entries of a list by their ids, and restarts at
     /// the unvisited vertex of largest degree and smallest id.
     Bfs,
+    /// By clusters: parts of the graph as large as a page, grown breadth first, then parts of
+    /// these parts' graph, and so on, so that neighbours lie near one another.
+    Cluster,
     /// Shuffled.
     Random {
         /// Seed of the shuffle.
@@ -44,6 +47,7 @@ impl Order {
             Order::Natural => "natural",
             Order::Degree => "degree",
             Order::Bfs => "bfs",
+            Order::Cluster => "cluster",
             Order::Random { .. } => "random",
         }
     }
@@ -62,6 +66,7 @@ impl Order {
             Order::Natural => (0, 0),
             Order::Degree => (1, 0),
             Order::Bfs => (2, 0),
+            Order::Cluster => (4, 0),
             Order::Random { seed } => (3, seed),
         }
     }
@@ -71,6 +76,7 @@ impl Order {
             (0, 0) => Order::Natural,
             (1, 0) => Order::Degree,
             (2, 0) => Order::Bfs,
+            (4, 0) => Order::Cluster,
             (3, seed) => Order::Random { seed },
             _ => return None,
         })
@@ -101,11 +107,11 @@ mod tests {
 
     #[test]
     fn every_order_comes_back_from_its_code() {
-        let orders = [Order::Natural, Order::Degree, Order::Bfs];
+        let orders = [Order::Natural, Order::Degree, Order::Bfs, Order::Cluster];
         for order in orders.into_iter().chain([0, 7, u64::MAX].map(|seed| Order::Random { seed })) {
             assert_eq!(Order::of_code(order.code()), Some(order));
         }
-        for code in [(0, 1), (1, 1), (2, 9), (4, 0)] {
+        for code in [(0, 1), (1, 1), (2, 9), (4, 1), (5, 0)] {
             assert_eq!(Order::of_code(code), None);
         }
     }
