@@ -1,6 +1,6 @@
 //! What kind of graph it is, as far as its superblock says.
 
-use cenote_engine::Graph;
+use cenote_engine::{Graph, Order};
 
 /// A vertex of this many times the mean degree is a hub.
 const HUB_DEGREES: f64 = 64.0;
@@ -10,6 +10,11 @@ pub(crate) fn is_lattice(graph: &Graph) -> bool {
     let superblock = graph.superblock();
     let vertices = superblock.live_vertices().max(2);
     superblock.stored_out < 5 * vertices && superblock.degree_max < 50
+}
+
+/// Whether neighbours lie near one another in the file, however they are numbered.
+pub(crate) fn is_clustered(graph: &Graph) -> bool {
+    graph.superblock().order == Order::Cluster
 }
 
 /// Whether all vertices have few edges: it may be a lattice or a chain of dense parts, or random.

@@ -216,6 +216,7 @@ pub(crate) fn round_of(count: usize, pages: impl Iterator<Item = u64>) -> Vec<Pa
 #[derive(Debug)]
 pub(crate) struct Slack {
     apart: u64,
+    apart_max: u64,
     /// Of the last rounds, older ones counting less.
     followed: u64,
     reached: u64,
@@ -239,7 +240,13 @@ impl Progress {
 impl Slack {
     /// Initially this far.
     pub fn new(apart: u64) -> Self {
-        Self { apart: apart.max(1), followed: 0, reached: 0 }
+        Self { apart: apart.max(1), apart_max: u64::MAX, followed: 0, reached: 0 }
+    }
+
+    /// Never farther than this.
+    pub fn at_most(mut self, apart_max: u64) -> Self {
+        self.apart_max = apart_max;
+        self
     }
 
     /// How far.
@@ -271,7 +278,7 @@ impl Slack {
         if is_wasteful || tasks.len() > ROUND_PAGES_MAX {
             self.apart = self.apart.div_ceil(2);
         } else if tasks.len() < ROUND_PAGES_MIN && worklist.goes_beyond(last) {
-            self.apart = self.apart.saturating_mul(2);
+            self.apart = self.apart.saturating_mul(2).min(self.apart_max);
         }
         tasks
     }
@@ -289,11 +296,11 @@ pub(crate) struct StepBudget {
 }
 
 impl StepBudget {
-    /// `in_memory`: whether the search can end in memory, all lists at once or part by part. On a
-    /// graph that looks like a lattice that is faster than many more steps, which are to be
-    /// expected unless the search is in one of its small components.
-    pub fn new(graph: &Graph, in_memory: bool) -> Self {
-        let share = if in_memory && is_lattice(graph) { LATTICE_PAGES_SHARE } else { PAGES_SHARE };
+    /// `is_sooner`: whether the search can end in memory, all lists at once or part by part, or with
+    /// neighbours on the same pages. On a graph that looks like a lattice that is faster than many
+    /// more steps, which are to be expected unless the search is in one of its small components.
+    pub fn new(graph: &Graph, is_sooner: bool) -> Self {
+        let share = if is_sooner && is_lattice(graph) { LATTICE_PAGES_SHARE } else { PAGES_SHARE };
         let all = pages(graph, Direction::Out);
         let (pages_max, pages_max_near) = (all / share, all / LATTICE_PAGES_SHARE);
         Self { steps_small: 0, pages_seen: 0, pages_max, pages_max_near }
@@ -321,6 +328,12 @@ impl StepBudget {
 /// Whether a run may go on without steps. The papers' strategies never do.
 pub(crate) fn goes_without_steps(config: &EngineConfig) -> bool {
     config.strategy == Strategy::Auto
+}
+
+/// The configuration for an algorithm of many small steps: on a lattice each visits few pages.
+pub(crate) fn for_steps(graph: &Graph, config: EngineConfig) -> EngineConfig {
+    let few_pages = is_lattice(graph) && goes_without_steps(&config);
+    config.few_pages(few_pages)
 }
 
 /// Before a search without steps, which visits each page by itself: brings all pages into memory in

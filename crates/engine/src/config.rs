@@ -105,6 +105,9 @@ pub struct EngineConfig {
     pub cache_bytes: Option<u64>,
     /// Whether visits read weights, so that their pages are cached too. Algorithms set it.
     pub weighted: bool,
+    /// Whether most visits are of few pages that the next visits need again, so that pages in
+    /// memory save more than large requests. Algorithms set it.
+    pub few_pages: bool,
     /// Keeps a record of every step for [`Engine::explain`](crate::Engine::explain).
     pub explain: bool,
     /// The most records of steps: beyond it, records of steps that follow each other are merged.
@@ -127,6 +130,7 @@ impl EngineConfig {
             depth: None,
             cache_bytes: None,
             weighted: false,
+            few_pages: false,
             explain: false,
             steps_max: usize::MAX,
             state_dir: None,
@@ -147,6 +151,7 @@ impl EngineConfig {
         depth: Option<usize>,
         cache_bytes: Option<u64>,
         weighted: bool,
+        few_pages: bool,
         explain: bool,
         steps_max: usize,
         state_dir: Option<PathBuf>,

@@ -23,6 +23,9 @@ const BUFFER_SHARE: u64 = 8;
 /// With less than this for buffers, they take up to half of what the budget leaves.
 const BUFFER_BYTES_MIN: u64 = 4 << 20;
 
+/// The same of a run whose visits are of few pages.
+const BUFFER_BYTES_MIN_FEW_PAGES: u64 = 128 << 10;
+
 /// `auto` raises the depth to at most this multiple of the plan, for a drive that is shared or
 /// slower than its profile.
 const DEPTH_GROWTH: usize = 8;
@@ -104,7 +107,8 @@ impl Schedule {
     /// `left_bytes`: what the budget leaves for buffers, cached pages and optional memory.
     pub(crate) fn new(config: &EngineConfig, page_bytes: usize, left_bytes: u64) -> Self {
         let workers = config.threads.max(1);
-        let share = (left_bytes / BUFFER_SHARE).max(left_bytes.min(2 * BUFFER_BYTES_MIN) / 2);
+        let least = if config.few_pages { BUFFER_BYTES_MIN_FEW_PAGES } else { BUFFER_BYTES_MIN };
+        let share = (left_bytes / BUFFER_SHARE).max(left_bytes.min(2 * least) / 2);
         let buffer_bytes = usize::try_from(share).unwrap_or(usize::MAX);
         let planner = Planner::new(&config.profile, page_bytes, buffer_bytes, workers);
         let coalesce = config.strategy == Strategy::Auto;

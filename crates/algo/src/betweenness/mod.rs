@@ -41,7 +41,7 @@ use crate::kind::is_lattice;
 use crate::mix::{GOLDEN, mix};
 use crate::ranks::{Ranks, default_source, for_each_by_id, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, demand_in_edges, graph_pages, pages};
-use crate::worklist::{LATTICE_PAGES_SHARE, goes_without_steps};
+use crate::worklist::{LATTICE_PAGES_SHARE, for_steps, goes_without_steps};
 use by_page::{Search, Sets};
 use levels::Levels;
 use state::{LANE_BYTES, LANES_MAX, Lanes, Sums};
@@ -213,6 +213,7 @@ pub fn estimate(
 ) -> Result<Estimate> {
     demand_in_edges(graph, NAME)?;
     let sources = sources(graph, betweenness)?.len();
+    let config = &for_steps(graph, config.clone());
     let lanes = lanes(graph, config, sources)?;
     let plan = Engine::plan(graph, config, &needs(graph, config, lanes))?;
     let batches = sources.div_ceil(lanes.max(1));
@@ -257,6 +258,7 @@ pub fn run(
 ) -> Result<Betweenness> {
     demand_in_edges(graph, NAME)?;
     let sources = sources(graph, betweenness)?;
+    let config = for_steps(graph, config);
     let lanes = lanes(graph, &config, sources.len())?;
     let needs = needs(graph, &config, lanes);
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;

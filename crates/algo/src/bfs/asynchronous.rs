@@ -19,9 +19,16 @@ use cenote_engine::{
 
 use super::UNREACHED;
 use super::chains::{Chains, Head, is_level};
+use crate::kind::is_clustered;
 use crate::ranks::Parents;
 use crate::report::{Result, pages};
 use crate::worklist::{LATTICE_PAGES_SHARE, Progress, Slack, Worklist};
+
+/// How far apart the levels of a round lie at most where vertices lie in the order of clusters. The
+/// pages that a wave crosses then fit in memory, and rounds of few pages do not leave the drive
+/// idle. Within 8% of its pages a road network of 10^6 vertices takes 70 ms (1.3 passes), without a
+/// bound 79 (1.9).
+const APART_CLUSTERED: u64 = 16;
 
 /// Vertices of chains between two checks for cancellation.
 const CANCEL_VERTICES: u64 = 1 << 16;
@@ -68,13 +75,13 @@ impl<'a> Asynchronous<'a> {
     /// Searches until no level of at most `level_max()` can fall. `level_max` is called before
     /// every round and must not rise.
     pub fn run(&self, level_max: impl Fn() -> u32) -> Result<()> {
-        self.run_rounds(&mut Rounds::new(), u64::MAX, &level_max)
+        self.run_rounds(&mut self.rounds(), u64::MAX, &level_max)
     }
 
     /// The same, by chains too once a share of the pages was visited.
     pub fn run_with_chains(&mut self, level_max: impl Fn() -> u32) -> Result<()> {
         let visits_max = pages(self.engine.graph(), Direction::Out) / LATTICE_PAGES_SHARE;
-        let mut rounds = Rounds::new();
+        let mut rounds = self.rounds();
         self.run_rounds(&mut rounds, visits_max, &level_max)?;
         if self.visits() > visits_max {
             self.chains = Chains::load(self.engine, self.levels)?;
@@ -84,6 +91,15 @@ impl<'a> Asynchronous<'a> {
             }
         }
         Ok(())
+    }
+
+    fn rounds(&self) -> Rounds {
+        let slack = Slack::new(1);
+        let slack = match is_clustered(self.engine.graph()) {
+            true => slack.at_most(APART_CLUSTERED),
+            false => slack,
+        };
+        Rounds { slack, count: 0 }
     }
 
     /// Ends after so many visits of pages too.
@@ -141,12 +157,6 @@ impl<'a> Asynchronous<'a> {
 struct Rounds {
     slack: Slack,
     count: u64,
-}
-
-impl Rounds {
-    fn new() -> Self {
-        Self { slack: Slack::new(1), count: 0 }
-    }
 }
 
 /// The vertices that a worker still has to follow on its page, with their levels when found.

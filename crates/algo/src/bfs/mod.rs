@@ -45,7 +45,7 @@ use crate::csr::is_worth_room;
 use crate::estimate::{Estimate, Reads, kept};
 use crate::ranks::{NO_PARENT, Parents, default_source, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, pages};
-use crate::worklist::Worklist;
+use crate::worklist::{Worklist, for_steps};
 pub(crate) use asynchronous::Asynchronous;
 use chains::Chains;
 use search::Search;
@@ -176,20 +176,25 @@ fn loads_csr(graph: &Graph, strategy: Strategy) -> bool {
     strategy == Strategy::Auto && is_worth_room(graph)
 }
 
-/// The cache gives memory to the lists of a graph of few edges per vertex, if they fit.
+/// The cache gives memory to the lists of a graph of few edges per vertex, if they fit. If not, it
+/// gets all where steps visit few pages.
 fn with_room(graph: &Graph, mut config: EngineConfig, needs: &Needs) -> Result<EngineConfig> {
     if loads_csr(graph, config.strategy) {
         let (_, memory) = Engine::plan(graph, &config, needs)?;
         let left = memory.scratch_bytes + memory.cache_bytes;
-        if let Some(cache) = left.checked_sub(needs.scratch_bytes) {
-            config.cache_bytes = Some(config.cache_bytes.map_or(cache, |set| set.min(cache)));
-        }
+        let cache = match left.checked_sub(needs.scratch_bytes) {
+            Some(cache) => cache,
+            None if config.few_pages => left,
+            None => return Ok(config),
+        };
+        config.cache_bytes = Some(config.cache_bytes.map_or(cache, |set| set.min(cache)));
     }
     Ok(config)
 }
 
 /// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Result<Estimate> {
+    let config = &for_steps(graph, config.clone());
     let needs = needs(graph, config, bfs);
     if let Err(refused) = Engine::plan(graph, config, &needs) {
         let plan = bands::choose(graph, config, bfs, refused)?;
@@ -236,6 +241,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, bfs: &BfsConfig) -> Result<
     check_vertices(graph, "source", &sources)?;
     check_vertices(graph, "target", &bfs.targets)?;
     sort_by_id(graph, &mut sources)?;
+    let config = for_steps(graph, config);
     let needs = needs(graph, &config, bfs);
     if let Err(refused) = Engine::plan(graph, &config, &needs) {
         let plan = bands::choose(graph, &config, bfs, refused)?;

@@ -14,6 +14,7 @@ use super::step::{BottomUp, KeepParents, TopDown, joins, set};
 use super::unvisited::{Keep, Unvisited, UnvisitedPart};
 use super::{Bfs, BfsConfig, UNREACHED, asks_hub_neighbours, keeps_unvisited};
 use crate::csr::Csr;
+use crate::kind::is_clustered;
 use crate::parallel::fill;
 use crate::ranks::Parents;
 use crate::report::{Result, Run, pages};
@@ -64,7 +65,8 @@ impl<'e> Search<'e> {
         let levels = HugeVec::<AtomicU32>::zeroed(n)?;
         fill(&levels, UNREACHED);
         let lists_fit = engine.memory().scratch_bytes >= csr::bytes_for(engine.graph());
-        let in_memory = lists_fit || chains::are_likely(engine.graph());
+        let is_sooner =
+            lists_fit || chains::are_likely(engine.graph()) || is_clustered(engine.graph());
         let search = Self {
             engine,
             goal: Goal((!bfs.targets.is_empty()).then(|| bfs.targets.clone())),
@@ -76,7 +78,7 @@ impl<'e> Search<'e> {
             level: 0,
             reached: sources.len() as u64,
             bottom_up_pages_max: u64::MAX,
-            step_budget: StepBudget::new(engine.graph(), in_memory),
+            step_budget: StepBudget::new(engine.graph(), is_sooner),
             settled: match asks_hub_neighbours(engine.graph(), engine.config().strategy, bfs) {
                 true => Some(Bitmap::new(n)?),
                 false => None,

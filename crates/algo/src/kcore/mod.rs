@@ -35,6 +35,7 @@ use crate::estimate::{Estimate, Reads, engine_for, plan_for};
 use crate::kind::has_hubs;
 use crate::neighbourhood::{self, directions};
 use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
+use crate::worklist::for_steps;
 use bounds::{Bounds, bound_max, entries};
 use inner::Histogram;
 use outer::{Outer, Remaining};
@@ -121,7 +122,7 @@ fn all_bytes(graph: &Graph) -> u64 {
 }
 
 /// Lists in memory are worth more than cached pages: of these `1 / CACHE_SHARE` is left where lists
-/// do not fit, but are taken from the inner cores outward.
+/// do not fit, but are taken from the inner cores outward, and all where rounds visit few pages.
 fn with_room(graph: &Graph, mut config: EngineConfig) -> Result<EngineConfig> {
     const CACHE_SHARE: u64 = 8;
     if config.strategy == Strategy::Auto {
@@ -131,6 +132,7 @@ fn with_room(graph: &Graph, mut config: EngineConfig) -> Result<EngineConfig> {
         let cache = match left.checked_sub(needs.scratch_bytes) {
             Some(cache) => cache,
             None if has_hubs(graph) => left / CACHE_SHARE,
+            None if config.few_pages => left,
             None => return Ok(config),
         };
         config.cache_bytes = Some(config.cache_bytes.map_or(cache, |set| set.min(cache)));
@@ -141,6 +143,7 @@ fn with_room(graph: &Graph, mut config: EngineConfig) -> Result<EngineConfig> {
 /// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Result<Estimate> {
     demand_in_edges(graph, NAME)?;
+    let config = &for_steps(graph, config.clone());
     if let Err(AlgoError::Engine(refused)) = plan_for(graph, config, |config| needs(graph, config))
     {
         let plan = bands::choose(graph, config, kcore, refused)?;
@@ -188,6 +191,7 @@ fn room_bytes(graph: &Graph, config: &EngineConfig, scratch_bytes: u64) -> u64 {
 /// A directed graph without in-edges; any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Result<Kcore> {
     demand_in_edges(graph, NAME)?;
+    let config = for_steps(graph, config);
     if let Err(AlgoError::Engine(refused)) = plan_for(graph, &config, |config| needs(graph, config))
     {
         let plan = bands::choose(graph, &config, kcore, refused)?;

@@ -14,14 +14,21 @@ use cenote_engine::{
 
 use super::length::{Lengths, UNREACHED};
 use super::relax::for_each_path;
+use crate::kind::is_clustered;
 use crate::report::Result;
-use crate::worklist::{Progress, Slack, Worklist};
+use crate::worklist::{IDLE, Progress, Slack, Worklist};
+
+/// A round takes distances of at most so many buckets where vertices lie in the order of clusters:
+/// the pages that these cross mostly stay in memory until the next.
+const BUCKETS_CLUSTERED: f64 = 2.0;
 
 /// A search that lowers distances until no edge can.
 pub(super) struct Asynchronous<'a> {
     engine: &'a Engine,
     distances: &'a [AtomicU64],
     lengths: Lengths,
+    /// The width of a bucket.
+    delta: f64,
     worklist: Worklist<'a>,
     progress: Progress,
     /// Longer paths are ignored. It only falls.
@@ -33,13 +40,13 @@ impl<'a> Asynchronous<'a> {
     pub fn new(
         engine: &'a Engine,
         distances: &'a [AtomicU64],
-        lengths: Lengths,
+        (lengths, delta): (Lengths, f64),
         active: &'a Bitmap,
     ) -> Result<Self> {
         let adjacency = engine.graph().adjacency(Direction::Out).expect("every graph has lists");
         let worklist = Worklist::new(adjacency, active)?;
         let (progress, bound) = (Progress::default(), AtomicU64::new(u64::MAX));
-        Ok(Self { engine, distances, lengths, worklist, progress, bound })
+        Ok(Self { engine, distances, lengths, delta, worklist, progress, bound })
     }
 
     fn distance(&self, v: VertexId) -> u64 {
@@ -59,7 +66,7 @@ impl<'a> Asynchronous<'a> {
         loop {
             let bound = bound();
             self.bound.store(bound, Ordering::Relaxed);
-            let end = bound.saturating_add(1);
+            let end = bound.saturating_add(1).min(self.round_end());
             let tasks = slack.next_round(&self.worklist, end, &self.progress);
             if tasks.is_empty() {
                 return Ok(rounds);
@@ -71,6 +78,19 @@ impl<'a> Asynchronous<'a> {
             } else {
                 self.engine.visit_pages(label, Direction::Out, pages, self)?;
             }
+        }
+    }
+}
+
+impl Asynchronous<'_> {
+    /// Where the distances of the next round end at the latest.
+    fn round_end(&self) -> u64 {
+        match self.worklist.first() {
+            IDLE => IDLE,
+            first if is_clustered(self.engine.graph()) => {
+                self.lengths.bucket_end(first, BUCKETS_CLUSTERED * self.delta)
+            }
+            _ => IDLE,
         }
     }
 }

@@ -11,6 +11,7 @@ use super::parents::{self, Found};
 use super::paths::Paths;
 use super::relax::{Relax, visit};
 use super::{Sssp, SsspConfig, default_delta, loads_lists, overflow};
+use crate::kind::is_clustered;
 use crate::parallel;
 use crate::parts::{Cut, PartSearch};
 use crate::ranks::for_each_by_id;
@@ -147,8 +148,8 @@ impl<'e> Search<'e> {
             self.buckets += search.run(|| self.bound())?;
         } else {
             fill_cache(engine)?;
-            let search =
-                Asynchronous::new(engine, &self.distances, self.lengths, self.next.bits())?;
+            let lengths = (self.lengths, self.delta);
+            let search = Asynchronous::new(engine, &self.distances, lengths, self.next.bits())?;
             active.for_each(|v| search.activate(v));
             let rounds = search.run(|| self.bound())?;
             drop(search);
@@ -252,5 +253,6 @@ impl<'e> Search<'e> {
 }
 
 fn step_budget(engine: &Engine) -> StepBudget {
-    StepBudget::new(engine.graph(), engine.memory().scratch_bytes > 0)
+    let in_memory = engine.memory().scratch_bytes > 0;
+    StepBudget::new(engine.graph(), in_memory || is_clustered(engine.graph()))
 }

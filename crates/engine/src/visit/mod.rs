@@ -121,7 +121,8 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
         let source = self.pages_of_set(adjacency, active)?;
-        let visit = Visit::of_lists(self, adjacency, source, Keeps::First);
+        let keeps = self.keeps_of_set(&source);
+        let visit = Visit::of_lists(self, adjacency, source, keeps);
         if self.config.strategy != Strategy::Vertex {
             return visit.plain(label.into(), active, kernel);
         }
@@ -164,7 +165,7 @@ impl Engine {
         active: ActiveSet<'_>,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
-        self.weighted(label.into(), direction, active, kernel, Keeps::First)
+        self.weighted(label.into(), direction, active, kernel, false)
     }
 
     /// As [`Engine::visit_weighted`], for lists that the run visits only once: with `auto` their
@@ -179,7 +180,7 @@ impl Engine {
         active: ActiveSet<'_>,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
-        self.weighted(label.into(), direction, active, kernel, Keeps::Nothing)
+        self.weighted(label.into(), direction, active, kernel, true)
     }
 
     fn weighted<K: Kernel>(
@@ -188,10 +189,11 @@ impl Engine {
         direction: Direction,
         active: ActiveSet<'_>,
         kernel: &K,
-        keeps: Keeps,
+        is_once: bool,
     ) -> Result<Vec<K::Local>> {
         let (adjacency, column) = (self.adjacency(direction)?, self.column(direction)?);
         let source = self.pages_of_set(adjacency, active)?;
+        let keeps = if is_once { Keeps::Nothing } else { self.keeps_of_set(&source) };
         let copies_max = *self.copies_max.lists[direction as usize]
             .get_or_init(|| copies::bytes_max::<ListCopies>(adjacency, column));
         let all = Some(column);
@@ -243,8 +245,18 @@ impl Engine {
 
     /// What a visit of named pages keeps.
     fn keeps_of(&self, pages: NamedPages<'_>) -> Keeps {
-        let is_small = pages.tasks.len() * SMALL_STEP_SHARE <= self.frames();
-        if pages.is_step && is_small { Keeps::Last } else { Keeps::First }
+        let is_step = pages.is_step && self.are_few(pages.tasks.len() as u64);
+        if is_step { Keeps::Last } else { Keeps::First }
+    }
+
+    /// What a visit of a set keeps: of a frontier of few vertices, what the next may need.
+    fn keeps_of_set(&self, source: &TaskSource<'_>) -> Keeps {
+        let is_step = source.listed().is_some_and(|pages| self.are_few(pages));
+        if is_step { Keeps::Last } else { Keeps::First }
+    }
+
+    fn are_few(&self, pages: u64) -> bool {
+        pages as usize * SMALL_STEP_SHARE <= self.frames()
     }
 
     fn pages_of_set<'a>(
