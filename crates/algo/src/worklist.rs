@@ -54,6 +54,11 @@ pub(crate) const LATTICE_PAGES_SHARE: u64 = 64;
 /// A step is small if it has less than `1 / VERTICES_SHARE` of the graph's vertices.
 const VERTICES_SHARE: u64 = 64;
 
+/// How far apart the levels of a round lie at most where vertices lie in the order of clusters. The
+/// pages that a wave crosses then mostly fit in memory, and rounds of few pages do not leave the
+/// drive idle.
+pub(crate) const APART_CLUSTERED: u64 = 16;
+
 const PAGES: &str = "bytes_for() refuses more pages";
 
 /// The active lists of one direction, by page.

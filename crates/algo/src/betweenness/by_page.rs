@@ -12,18 +12,19 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use cenote_engine::{
-    ActiveSet, Adjacency, Assembled, Bitmap, Direction, Engine, Frontier, Kernel, List, NamedPages,
-    Page, Purpose, VertexId,
+    ActiveSet, Adjacency, Assembled, Bitmap, Direction, Engine, Frontier, HugeVec, Kernel, List,
+    NamedPages, Page, PageTask, Purpose, VertexId,
 };
 
 use super::state::{Lanes, Sums, UNREACHED};
 use super::sweep::{each_target, power_of_two};
 use crate::bfs::Asynchronous;
+use crate::kind::is_clustered;
 use crate::page_of::PageOf;
 use crate::parallel::{self, fill};
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result};
-use crate::worklist::{Follow, Worklist, follow, round_bytes, round_of};
+use crate::worklist::{APART_CLUSTERED, Follow, Worklist, follow, round_bytes, round_of};
 
 /// Path counts above this are divided by it, and their exponents rise by one.
 const LARGE: f64 = power_of_two(512);
@@ -59,6 +60,7 @@ impl Search<'_> {
             let unreported = if pages_in == 0 { 0 } else { Worklist::bytes_for(reported) };
             unreported
                 .saturating_add(2 * Bitmap::bytes_for(settled as usize))
+                .saturating_add(settled.saturating_mul(size_of::<AtomicU32>() as u64))
                 .saturating_add(round_bytes(settled))
         };
         let both = settling(pages_out, pages_in).max(settling(pages_in, pages_out));
@@ -263,6 +265,9 @@ struct Settling<'a, S> {
     due: &'a Bitmap,
     /// The pages on which whole lists of such vertices lie.
     pages: Bitmap,
+    /// For each of them at most the first turn of these vertices, where a round visits only the
+    /// pages whose turn it is.
+    turns: Option<HugeVec<AtomicU32>>,
     /// The pages on which lists of such vertices start that run on.
     pages_of_long: Bitmap,
     /// On a directed graph, settled vertices of which those that need them do not know yet.
@@ -282,6 +287,11 @@ impl<'a, S: Settle> Settling<'a, S> {
         };
         let set_of_pages = || Bitmap::new(lists.pages() as usize);
         let (pages, pages_of_long) = (set_of_pages()?, set_of_pages()?);
+        let turns = match is_clustered(graph) {
+            true => Some(HugeVec::<AtomicU32>::zeroed(lists.pages() as usize)?),
+            false => None,
+        };
+        turns.iter().for_each(|turns| fill(turns, u32::MAX));
         let (due, frontier) = (sets.due, &mut *sets.frontier);
         Ok(Self {
             engine,
@@ -290,6 +300,7 @@ impl<'a, S: Settle> Settling<'a, S> {
             lists,
             due,
             pages,
+            turns,
             pages_of_long,
             unreported,
             frontier,
@@ -304,7 +315,7 @@ impl<'a, S: Settle> Settling<'a, S> {
             range.filter(|&v| self.settle.is_first(v)).for_each(|v| self.try_later(v, &mut at));
         });
         for round in 1.. {
-            let pages = round_of(self.pages.count() as usize, self.pages.iter().map(u64::from));
+            let pages = self.next_pages();
             if pages.is_empty() && self.pages_of_long.count() == 0 {
                 break;
             }
@@ -325,6 +336,19 @@ impl<'a, S: Settle> Settling<'a, S> {
             file: self.engine.graph().file().to_string(),
             fault: "lists of targets and of sources differ".to_owned(),
         })
+    }
+
+    /// The pages of the next round. In the order of clusters those whose first turns are near the
+    /// least, so that the round after it finds most of its pages in memory; else all.
+    fn next_pages(&self) -> Vec<PageTask> {
+        let Some(turns) = &self.turns else {
+            return round_of(self.pages.count() as usize, self.pages.iter().map(u64::from));
+        };
+        let turn = |page: VertexId| turns[page as usize].load(Ordering::Relaxed);
+        let first = self.pages.iter().map(turn).min().unwrap_or(u32::MAX);
+        let last = first.saturating_add(APART_CLUSTERED as u32);
+        let pages = || self.pages.iter().filter(|&page| turn(page) <= last);
+        round_of(pages().count(), pages().map(u64::from))
     }
 
     /// Tries the due vertices whose lists run on behind a page.
@@ -378,6 +402,9 @@ impl<'a, S: Settle> Settling<'a, S> {
         }
         let page = at.find(self.lists, v);
         let runs_on = self.lists.runs_on(page) == Some(v);
+        if let Some(turns) = self.turns.as_ref().filter(|_| !runs_on) {
+            turns[page as usize].fetch_min(self.settle.turn(v), Ordering::Relaxed);
+        }
         let pages = if runs_on { &self.pages_of_long } else { &self.pages };
         // Who visits the page sees that it is due.
         fence(Ordering::Release);
@@ -410,6 +437,8 @@ impl<S: Settle> Kernel for Settling<'_, S> {
         let number = purpose.task.page;
         local.whole = self.lists.whole_in(number);
         self.pages.remove(number as VertexId);
+        // A turn that is noted before this is of a vertex that is taken now.
+        self.turns.iter().for_each(|turns| turns[number as usize].store(u32::MAX, Ordering::Relaxed));
         fence(Ordering::Acquire);
         let before = &mut local.before;
         let turn = |v| (self.settle.turn(v), v);

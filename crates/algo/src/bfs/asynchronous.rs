@@ -22,13 +22,7 @@ use super::chains::{Chains, Head, is_level};
 use crate::kind::is_clustered;
 use crate::ranks::Parents;
 use crate::report::{Result, pages};
-use crate::worklist::{LATTICE_PAGES_SHARE, Progress, Slack, Worklist};
-
-/// How far apart the levels of a round lie at most where vertices lie in the order of clusters. The
-/// pages that a wave crosses then fit in memory, and rounds of few pages do not leave the drive
-/// idle. Within 8% of its pages a road network of 10^6 vertices takes 70 ms (1.3 passes), without a
-/// bound 79 (1.9).
-const APART_CLUSTERED: u64 = 16;
+use crate::worklist::{APART_CLUSTERED, LATTICE_PAGES_SHARE, Progress, Slack, Worklist};
 
 /// Vertices of chains between two checks for cancellation.
 const CANCEL_VERTICES: u64 = 1 << 16;
