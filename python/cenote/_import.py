@@ -30,7 +30,7 @@ def import_graph(
     keep_duplicates: bool = False,
     keep_self_loops: bool = False,
     ids: Literal["auto", "integer", "string"] = "auto",
-    order: Literal["natural", "degree", "bfs", "cluster", "random", "auto"] = "natural",
+    order: Literal["natural", "degree", "bfs", "cluster", "random", "auto"] = "auto",
     seed: int = 1,
     memory: Memory = "1GiB",
     page_bytes: int = 4096,
@@ -76,8 +76,8 @@ def import_graph(
         ids: the kind of ids [that of the columns or values; of text integers if all of them are].
             `"integer"` takes strings of digits as integers.
         order: the order of the vertices in the file; `seed` is that of `"random"`. `"auto"` takes
-            `"natural"` or `"degree"`, whichever makes many passes over all edges faster by a sample
-            of the edges.
+            `"cluster"` for a large graph of few edges per vertex whose ids do not bring neighbours
+            together, else `"natural"`.
         memory: the budget, in bytes or as text such as `"512MiB"` or `"25%"` of the machine's.
         page_bytes: of the graph file, a power of two from 4,096 to 65,536.
         free_space: percent of each page of lists that stay free, 0 to 50: when changes are merged,

@@ -273,8 +273,9 @@ pub struct ImportConfig {
     pub ids: IdKind,
     /// Order of the vertices in the file.
     pub order: Order,
-    /// Whether to take, instead of `order`, the natural order or that of degrees, whichever makes
-    /// many passes over all edges faster by a sample of the edges.
+    /// Whether to take, instead of `order`, that of clusters for a large graph of few edges per
+    /// vertex whose ids do not bring neighbours together, if memory has room to find it, and else
+    /// the natural order.
     pub auto_order: bool,
     /// Memory budget of the whole import, in bytes.
     pub memory_bytes: usize,

@@ -52,7 +52,7 @@ impl Default for Import<'_> {
         Self {
             inputs: Vec::new(),
             values: None,
-            config: ImportConfig::default(),
+            config: ImportConfig::default().auto_order(true),
             memory: "1GiB".to_owned(),
             tiers: Vec::new(),
             tier_policy: kept::POLICY.to_owned(),
@@ -191,14 +191,15 @@ impl<'a> Import<'a> {
         self
     }
 
-    /// The order of the vertices [default: that of their ids].
+    /// The order of the vertices [default: see [`auto_order`](Self::auto_order)].
     pub fn order(mut self, order: Order) -> Self {
         (self.config.order, self.config.auto_order) = (order, false);
         self
     }
 
-    /// Takes, instead of [`order`](Self::order), the natural order or that of degrees: whichever
-    /// makes many passes over all edges faster, by a sample of the edges. The report says why.
+    /// Takes the order of clusters for a large graph of few edges per vertex whose ids do not bring
+    /// neighbours together, if memory has room to find it, else that of the ids: the default. The
+    /// report says why.
     pub fn auto_order(mut self) -> Self {
         self.config.auto_order = true;
         self

@@ -95,12 +95,12 @@ pub struct Args {
     )]
     ids: IdKind,
     /// Order of the vertices on disk: that of their ids, by descending degree, of a breadth-first
-    /// search, or shuffled; auto takes one of the first two, whichever makes many passes over all
-    /// edges faster by a sample of the edges
+    /// search, by clusters of neighbours, or shuffled; auto: by clusters if the graph is large, has
+    /// few edges per vertex and its ids do not bring neighbours together, else that of the ids
     #[arg(
         long,
         value_name = "natural|degree|bfs|cluster|random|auto",
-        default_value = "natural",
+        default_value = "auto",
         value_parser = named(&ORDER_CHOICES)
     )]
     order: OrderChoice,
@@ -467,7 +467,7 @@ fn print(out: &Path, report: &ImportReport) -> Result<()> {
         ("written", size(report.output_bytes)),
         ("peak memory", size(memory::peak_rss_bytes())),
     ];
-    if let Some(reason) = &report.order_reason {
+    if let Some(reason) = report.order_reason.as_ref().filter(|_| report.order != "natural") {
         facts.insert(6, ("order", format!("{}: {reason}", report.order)));
     }
     output::facts(&facts)

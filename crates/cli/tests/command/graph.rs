@@ -109,13 +109,16 @@ fn no_order_of_the_vertices_shows_outside() {
     for (flags, order, seed) in [
         ("", "natural", json!(null)),
         ("--order auto", "natural", json!(null)),
+        ("--order natural", "natural", json!(null)),
+        ("--order cluster", "cluster", json!(null)),
         ("--order degree", "degree", json!(null)),
         ("--order bfs", "bfs", json!(null)),
         ("--order random --seed 3", "random", json!(3)),
     ] {
         let (bench, printed) = imported(flags);
         assert_eq!(printed["order"], order);
-        assert_eq!(printed["order_reason"].is_string(), flags.ends_with("auto"));
+        let is_chosen = flags.is_empty() || flags.ends_with("auto");
+        assert_eq!(printed["order_reason"].is_string(), is_chosen);
         let info = parse(&bench.succeed("info graph.cenote --json"));
         assert_eq!((&info["order"], &info["order_seed"]), (&json!(order), &seed));
         assert_eq!(info["degree_max_vertex"], 10);

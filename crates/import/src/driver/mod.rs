@@ -20,9 +20,10 @@ use cenote_device::DeviceError;
 use cenote_device::clock::{Clock, RealClock};
 use cenote_store::format::FREE_SPACE_MAX;
 use cenote_store::hub_neighbours::HubNeighboursChoice;
+use cenote_store::order::Order;
 use cenote_store::{StoreError, WeightType};
 
-use self::sizing::Known;
+use self::sizing::{Known, Sizing};
 use crate::blocks::Meter;
 use crate::budget::Budget;
 use crate::config::{Format, ImportConfig, Input, InputSpec, THREADS_MAX};
@@ -213,12 +214,24 @@ impl<'a> Import<'a> {
             return Err(nothing_in(self.inputs));
         }
         let seconds_read = seconds_since(&start);
-        let choice = self.choose_order(&mut gathered);
+        let start = RealClock::default();
+        let choice = self.choose_order(&mut gathered)?;
+        let seconds_chosen = seconds_since(&start);
         let order = choice.as_ref().map_or(self.config.order, |choice| choice.order);
         let config = ImportConfig { order, auto_order: false, ..self.config.clone() };
         let report = Import { config: &config, ..*self }.write_graph(gathered)?;
-        let order_reason = choice.map(|choice| choice.reason);
-        Ok(ImportReport { seconds_read, order_reason, ..report })
+        let seconds_order = seconds_chosen + report.seconds_order;
+        let spill_bytes = report.spill_bytes + choice.as_ref().map_or(0, |choice| choice.spilled);
+        let order_reason = choice.map(|choice| choice.why);
+        Ok(ImportReport { seconds_read, seconds_order, spill_bytes, order_reason, ..report })
+    }
+
+    /// Whether the memory suffices for an order.
+    pub(super) fn has_memory_for(&self, order: Order) -> bool {
+        let limit = self.budget.limit();
+        let config = ImportConfig { order, ..self.config.clone() };
+        let sizing = Sizing { config: &config, ..self.sizing() };
+        self.known.get().is_some_and(|known| sizing.need(limit, known) <= limit)
     }
 
     /// Writes the graph of what was gathered.

@@ -13,7 +13,7 @@ use crate::config::ImportConfig;
 use crate::ids::memory::IdsMemory;
 use crate::ids::strings::Dictionary;
 use crate::long_list::LongList;
-use crate::order;
+use crate::order::{self, sample::Sample};
 use crate::partition::RangeWriter;
 use crate::rows::STREAM_MEMORY;
 use crate::spill::SpillReader;
@@ -24,6 +24,8 @@ const RANGE_KEYS_BEST: usize = 2 << 20;
 const RANGES_MAX: usize = 4096;
 const BLOCK_BYTES_MIN: usize = 4 << 10;
 const BLOCK_BYTES_MAX: usize = 128 << 10;
+/// Samples of edges take at most this share of the memory.
+const SAMPLE_SHARE: usize = 32;
 pub(super) const SET_KEYS_MIN: usize = 1 << 12;
 
 /// What is known of the edges of an import: the result of the first pass, or a count or an estimate
@@ -80,10 +82,10 @@ impl Sizing<'_> {
     }
 
     /// Bytes of memory that an import with a budget of `limit` bytes needs.
-    fn need(&self, limit: usize, known: &Known) -> usize {
+    pub(super) fn need(&self, limit: usize, known: &Known) -> usize {
         let gather = self.gather(limit, known);
         let mut ids = self.ids(limit, known);
-        let order = self.order();
+        let order = self.config.order;
         let keys = self.keys(known);
         // The graph in natural order that an order needs is written before.
         let writing = self.partition(limit, ids, keys).max(self.write(limit, ids, known));
@@ -102,18 +104,15 @@ impl Sizing<'_> {
         known.edges as usize * ends
     }
 
-    /// An order that is chosen may be the one that takes more.
-    fn order(&self) -> Order {
-        if self.config.auto_order { Order::Degree } else { self.config.order }
-    }
-
     pub fn collectors(&self, limit: usize) -> CollectorSizes {
         let workers = self.config.workers();
         CollectorSizes {
             spill_block: share(limit, 64 * workers, 4 << 10, 256 << 10),
             sample: share(limit / 16, 64 * workers, 1 << 9, 1 << 16),
             weight_bytes: self.config.weight_bytes(),
-            chooses_order: self.config.auto_order,
+            // A small budget has no room for clusters either.
+            chooses_order: self.config.auto_order
+                && workers * Sample::BYTES <= limit / SAMPLE_SHARE,
         }
     }
 

@@ -16,7 +16,7 @@ use cenote_pool::Pool;
 
 use self::bfs::Search;
 use self::cluster::{Degree, Lists};
-use self::sample::{Choice, Shape};
+use self::sample::{Shape, percent};
 use crate::budget::Held;
 use crate::config::ImportConfig;
 use crate::driver::{Gathered, Import, explain_output};
@@ -35,25 +35,90 @@ const STREAMS_BYTES: usize = 4 << 20;
 const INDEX_BYTES: usize = 8;
 
 impl<'a> Import<'a> {
-    /// Chooses the order of the vertices by a sample of the edges. `None` if the order is given.
-    pub(super) fn choose_order(&self, gathered: &mut Gathered<'a>) -> Option<Choice> {
+    /// Chooses the order of the vertices, where that is asked for: that of clusters if a sample of
+    /// the edges does not rule it out, if memory has room for it, and if it brings more neighbours
+    /// together than the ids do. The vertices are placed then.
+    pub(super) fn choose_order(&self, gathered: &mut Gathered<'a>) -> Result<Option<Choice>> {
         if !self.config.auto_order {
-            return None;
+            return Ok(None);
         }
+        let natural = |why: String| Choice { order: Order::Natural, why, spilled: 0 };
+        let entries = self.entries(gathered);
         let Gathered { ids, collected, .. } = gathered;
         let Some(sample) = collected.order_sample.take() else {
-            let reason = "edges between strings are not sampled".to_owned();
-            return Some(Choice { order: Order::Natural, reason });
+            let why = match ids.kind() {
+                "string" => "edges between strings are not sampled",
+                _ => "the memory is too little for a sample of the edges",
+            };
+            return Ok(Some(natural(why.to_owned())));
         };
         let ranks = |(source, target)| (ids.dense(source), ids.dense(target));
         let edges = sample.finish().into_iter().map(ranks);
         let edges: Vec<_> = edges.filter(|(source, target)| source != target).collect();
-        Some(Shape::of(&edges, self.config.directed, ids.len()).choose())
+        let shape = Shape::of(&edges, self.config.directed, (ids.len(), entries));
+        drop(edges);
+        if let Some(why) = shape.why_natural() {
+            return Ok(Some(natural(why)));
+        }
+        self.try_clusters(gathered).map(Some)
+    }
+
+    /// Entries of lists, if no edge is repeated.
+    fn entries(&self, gathered: &Gathered<'a>) -> u64 {
+        gathered.collected.edges * if self.config.directed { 1 } else { 2 }
+    }
+
+    /// Places the vertices in the order of clusters, unless memory lacks or the ids do as well.
+    fn try_clusters(&self, gathered: &mut Gathered<'a>) -> Result<Choice> {
+        let vertices = gathered.ids.len() as usize;
+        let natural = |why, spilled| Ok(Choice { order: Order::Natural, why, spilled });
+        let lacks = |needed: usize| {
+            let more = needed.saturating_sub(self.budget.free()).div_ceil(1 << 20);
+            let more = if more > 0 { format!(" about {more} MiB") } else { String::new() };
+            format!("clusters of neighbours would need{more} more memory")
+        };
+        let lists = Lists::memory(vertices, self.entries(gathered) as usize);
+        let needed = lists + memory(Order::Cluster, vertices, lists);
+        if needed > self.budget.free() || !self.has_memory_for(Order::Cluster) {
+            return natural(lacks(needed), 0);
+        }
+        let (graph, spilled) = self.natural_graph(gathered)?;
+        self.progress.begin(Phase::Order, None);
+        let needed = graph.bytes_with(FRAMES_MIN)
+            + graph.bytes_of_lists(vertices)
+            + memory_of(Order::Cluster, vertices, graph.bytes());
+        if needed > self.budget.free() {
+            return natural(lacks(needed), spilled);
+        }
+        let mut held = self.budget.hold(memory_of(Order::Cluster, vertices, graph.bytes()), WHAT)?;
+        let clustering = self.clusters(graph, vertices)?;
+        let Clustering { vertex_of, together: Some((by_id, by_cluster)) } = clustering else {
+            unreachable!("the lists were loaded, since there was memory for them")
+        };
+        let is_better = by_cluster >= by_id + TOGETHER_MORE;
+        let [by_id, by_cluster] = [by_id, by_cluster].map(percent);
+        if !is_better {
+            let why = format!(
+                "clusters would bring the ends of {by_cluster} of the edges together, the ids do \
+                 of {by_id}"
+            );
+            return natural(why, spilled);
+        }
+        held.shrink_to(vertices * size_of::<VertexId>());
+        let order = Order::Cluster;
+        gathered.ids.placed = Some(Placed { order, vertex_of, _memory: held });
+        let why = format!(
+            "clusters bring the ends of {by_cluster} of the edges together, the ids do of {by_id}"
+        );
+        Ok(Choice { order, why, spilled })
     }
 
     /// Computes the vertex of every rank, unless the order is natural. Returns the bytes spilled.
     pub(super) fn place(&self, gathered: &mut Gathered<'a>) -> Result<u64> {
         let order = self.config.order;
+        if gathered.ids.placed.is_some() {
+            return Ok(0);
+        }
         let vertices = gathered.ids.len() as usize;
         let mut memory = self.budget.hold(memory_of(order, vertices, 0), WHAT)?;
         let (vertex_of, spilled) = match order {
@@ -69,7 +134,7 @@ impl<'a> Import<'a> {
                 self.progress.begin(Phase::Order, None);
                 memory = self.budget.hold(memory_of(order, vertices, graph.bytes()), WHAT)?;
                 let vertex_of = match order {
-                    Order::Cluster => self.by_cluster(graph, vertices)?,
+                    Order::Cluster => self.clusters(graph, vertices)?.vertex_of,
                     _ => self.by_degrees(graph, order)?,
                 };
                 (vertex_of, spilled)
@@ -92,10 +157,10 @@ impl<'a> Import<'a> {
         Search::new((&graph, &graph.handle()?), degrees, self.progress).run(&ranks, joined)
     }
 
-    fn by_cluster(&self, graph: Temporary, vertices: usize) -> Result<Vec<VertexId>> {
-        let entries_max = graph.bytes() / size_of::<VertexId>();
-        let bytes = Lists::memory(vertices, entries_max);
-        let is_loaded = entries_max < u32::MAX as usize
+    /// Clusters the vertices: with all lists in memory, where it has room for them.
+    fn clusters(&self, graph: Temporary, vertices: usize) -> Result<Clustering> {
+        let bytes = graph.bytes_of_lists(vertices);
+        let is_loaded = graph.bytes() / size_of::<VertexId>() < u32::MAX as usize
             && self.budget.free() >= graph.bytes_with(FRAMES_MIN) + bytes;
         let (graph, _frames) = graph.open(self, if is_loaded { 0 } else { usize::MAX })?;
         let _lists = self.budget.hold(if is_loaded { bytes } else { 0 }, WHAT)?;
@@ -105,7 +170,9 @@ impl<'a> Import<'a> {
             degrees.extend(lengths.iter().map(|&length| Degree::from(length)));
         })?;
         let ranks = cluster::order(&mut lists, &degrees, self.progress)?;
-        Ok(inverse(&ranks))
+        let vertex_of = inverse(&ranks);
+        let together = lists.together(&ranks, &vertex_of);
+        Ok(Clustering { vertex_of, together })
     }
 
     /// Builds the graph in natural order, with lists of targets only, on a spill file.
@@ -133,6 +200,22 @@ impl<'a> Import<'a> {
     }
 }
 
+/// An order that was chosen, and why.
+pub(super) struct Choice {
+    pub order: Order,
+    pub why: String,
+    /// Bytes that were spilled to find out.
+    pub spilled: u64,
+}
+
+/// The order of clusters.
+struct Clustering {
+    vertex_of: Vec<VertexId>,
+    /// The share of the entries of lists that lie close to their lists in natural order, and in
+    /// this one; where all lists are in memory.
+    together: Option<(f64, f64)>,
+}
+
 /// A graph in natural order that exists only during the import.
 struct Temporary {
     device: Arc<dyn cenote_device::Device>,
@@ -143,6 +226,11 @@ struct Temporary {
 impl Temporary {
     fn bytes(&self) -> usize {
         self.pages * self.page_bytes
+    }
+
+    /// Most bytes of memory of its lists.
+    fn bytes_of_lists(&self, vertices: usize) -> usize {
+        Lists::memory(vertices, self.bytes() / size_of::<VertexId>())
     }
 
     /// Bytes of memory of the open graph with so many frames.
@@ -161,6 +249,10 @@ impl Temporary {
         Ok((Graph::open_with(self.device, |_| lookups)?, held))
     }
 }
+
+/// Clusters are taken if they bring at least so many more of the ends of edges together than the ids
+/// do: as many as pay for the second import, which takes as long as a few passes.
+const TOGETHER_MORE: f64 = 0.2;
 
 /// With fewer frames a look-up over several pages would evict its own.
 const FRAMES_MIN: usize = 16;

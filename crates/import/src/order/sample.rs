@@ -6,18 +6,18 @@
 
 use cenote_device::mix;
 use cenote_store::VertexId;
-use cenote_store::order::Order;
 
 /// Edges of a sample.
 const EDGES: usize = 1 << 15;
 
-/// An order is worth a second pass over the edges only where the 8 bytes that most algorithms keep
-/// of a vertex exceed the cache of a core: 4 MiB.
-const VERTICES_MIN: u64 = 1 << 19;
-/// Least share of the entries of lists that are vertices with long lists. A uniform graph has less
-/// than a thousandth, Kronecker graphs of 2^20 and 2^22 vertices 0.34 and 0.20, with a sample of
-/// this size.
-const HUBS_MIN: f64 = 0.05;
+/// The lists of a smaller graph take 10 MiB at most: an order saves little there.
+const VERTICES_MIN: u64 = 1 << 18;
+/// Most entries of lists a vertex, of a graph in which a search may take many steps.
+const ENTRIES_MAX: u64 = 8;
+/// Most share of the entries of lists that are vertices with long lists. Where there are more, most
+/// vertices are few steps from each other. A uniform graph has less than a thousandth, Kronecker
+/// graphs of 2^20 and 2^22 vertices 0.34 and 0.20, with a sample of this size.
+const HUBS_MAX: f64 = 0.05;
 /// Most share of edges whose ends lie close together in natural order.
 const NEAR_MAX: f64 = 0.3;
 /// How close at most: what a core's cache holds of 8 bytes each.
@@ -75,16 +75,12 @@ impl Sample {
     }
 }
 
-/// An order that was chosen, and why.
-pub(crate) struct Choice {
-    pub order: Order,
-    pub reason: String,
-}
-
 /// What a sample says of a graph.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shape {
     vertices: u64,
+    /// Entries of all lists, with those of repeated edges.
+    entries: u64,
     /// Share of the entries of lists that are vertices with long lists.
     hubs: f64,
     /// Share of the edges whose ends lie close together.
@@ -93,7 +89,11 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// The shape of a graph, by a sample of its edges in natural order.
-    pub fn of(sample: &[(VertexId, VertexId)], directed: bool, vertices: u64) -> Self {
+    pub fn of(
+        sample: &[(VertexId, VertexId)],
+        directed: bool,
+        (vertices, entries): (u64, u64),
+    ) -> Self {
         // Vertices whose lists are long by one half of the sample are hubs, whose share the other
         // half shows without bias. An undirected edge is in the lists of both ends.
         let (half, other) = sample.split_at(sample.len() / 2);
@@ -118,37 +118,33 @@ impl Shape {
         };
         let near = sample.iter().filter(is_near).count();
         let share = |part: usize, of: usize| part as f64 / of.max(1) as f64;
-        Self { vertices, hubs: share(at_hubs, other.len()), near: share(near, sample.len()) }
+        let (hubs, near) = (share(at_hubs, other.len()), share(near, sample.len()));
+        Self { vertices, entries, hubs, near }
     }
 
-    /// The order for many passes over all edges: by degree where a few vertices have many edges,
-    /// which then lie together in a core's cache, and where the ids do not bring together what
-    /// belongs together already.
-    pub fn choose(self) -> Choice {
-        let Self { vertices, hubs, near } = self;
-        let percent = |share: f64| (share * 100.0).round();
-        let (order, reason) = if vertices < VERTICES_MIN {
-            let reason = format!("{vertices} vertices, whose state fits the caches of a core");
-            (Order::Natural, reason)
+    /// Why the natural order is taken; `None` where clusters may bring vertices together that their
+    /// ids do not.
+    pub fn why_natural(self) -> Option<String> {
+        let Self { vertices, entries, hubs, near } = self;
+        if vertices < VERTICES_MIN {
+            Some(format!("there are {vertices} vertices, for which an order saves little"))
+        } else if entries > ENTRIES_MAX * vertices {
+            let mean = entries as f64 / vertices as f64;
+            Some(format!("with {mean:.1} entries a list, searches take few steps"))
+        } else if hubs > HUBS_MAX {
+            let hubs = percent(hubs);
+            Some(format!("few vertices with long lists have {hubs} of the entries"))
         } else if near > NEAR_MAX {
-            let near = percent(near);
-            (Order::Natural, format!("the ids bring the ends of {near}% of the edges together"))
-        } else if hubs < HUBS_MIN {
-            (
-                Order::Natural,
-                format!("few vertices with long lists have {}% of the entries", percent(hubs)),
-            )
+            Some(format!("the ids bring the ends of {} of the edges together", percent(near)))
         } else {
-            let reason = format!(
-                "few vertices with long lists have {}% of the entries, and the ids bring the ends \
-                 of only {}% of the edges together",
-                percent(hubs),
-                percent(near)
-            );
-            (Order::Degree, reason)
-        };
-        Choice { order, reason }
+            None
+        }
     }
+}
+
+/// A share as text.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.0}%", share * 100.0)
 }
 
 #[cfg(test)]
@@ -193,25 +189,28 @@ mod tests {
     }
 
     #[test]
-    fn hubs_and_closeness_decide_where_the_state_exceeds_the_caches() {
-        let chosen_of = |directed, vertices: u64, pair: &dyn Fn(u64) -> [u64; 2]| {
+    fn clusters_are_tried_where_a_large_sparse_graph_has_neither_hubs_nor_near_ids() {
+        let natural_of = |directed, (vertices, mean): (u64, u64), pair: &dyn Fn(u64) -> [u64; 2]| {
             let edges: Vec<(VertexId, VertexId)> = (0..EDGES as u64)
                 .map(|at| pair(at).map(|end| (end % vertices) as VertexId).into())
                 .collect();
-            Shape::of(&edges, directed, vertices).choose()
+            Shape::of(&edges, directed, (vertices, mean * vertices)).why_natural()
         };
-        let chosen = |vertices, pair: &dyn Fn(u64) -> [u64; 2]| chosen_of(false, vertices, pair);
+        let natural = |vertices, pair: &dyn Fn(u64) -> [u64; 2]| {
+            natural_of(false, (vertices, 3), pair).unwrap_or_default()
+        };
         let far = |at| mix(at) % (1 << 40);
         let hub = |at: u64| mix(at % 300) % (1 << 40);
+        let flat = |at| [far(at), far(at + (1 << 20))];
+        assert_eq!(natural(8 << 20, &flat), "");
+        assert!(natural(1 << 17, &flat).contains("131072 vertices"));
+        let dense = natural_of(false, (8 << 20, 9), &flat).unwrap();
+        assert!(dense.contains("9.0 entries"), "{dense}");
         let skewed = |at| [far(at), if at % 2 == 0 { hub(at) } else { far(at + (1 << 20)) }];
-        assert_eq!(chosen(8 << 20, &skewed).order, Order::Degree);
+        assert!(natural(8 << 20, &skewed).contains("long lists"));
         // The hubs are targets alone, so their lists are short.
-        assert_eq!(chosen_of(true, 8 << 20, &skewed).order, Order::Natural);
-        assert_eq!(chosen(1 << 18, &skewed).order, Order::Natural);
-        assert_eq!(chosen(8 << 20, &|at| [far(at), far(at + (1 << 20))]).order, Order::Natural);
-        let crawl = |at| [far(at), if at % 2 == 0 { hub(at) } else { far(at) + 5 }];
-        let choice = chosen(8 << 20, &crawl);
-        assert_eq!(choice.order, Order::Natural);
-        assert!(choice.reason.contains("% of the edges together"), "{}", choice.reason);
+        assert_eq!(natural_of(true, (8 << 20, 3), &skewed), None);
+        let near = |at| [far(at), if at % 2 == 0 { far(at) + 5 } else { far(at + (1 << 20)) }];
+        assert!(natural(8 << 20, &near).contains("50% of the edges together"));
     }
 }

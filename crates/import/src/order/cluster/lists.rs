@@ -2,11 +2,11 @@
 
 use cenote_pool::Handle;
 
-use super::VERTEX;
+use super::{CAPACITY, VERTEX};
 use super::grow::Nodes;
 use crate::error::Result;
 use cenote_store::page::List;
-use cenote_store::{Direction, Graph};
+use cenote_store::{Direction, Graph, VertexId};
 
 /// The lists of targets of a graph.
 pub enum Lists<'a> {
@@ -49,6 +49,42 @@ impl<'a> Lists<'a> {
     pub fn stored(graph: &'a Graph) -> Result<Self> {
         Ok(Self::Stored(graph, graph.handle()?))
     }
+}
+
+impl Lists<'_> {
+    /// The share of the entries that lie close to their list, in natural order and in another:
+    /// within lists as long together as those of a cluster. `None` if the lists are not loaded.
+    pub fn together(&self, ranks: &[VertexId], vertex_of: &[VertexId]) -> Option<(f64, f64)> {
+        let Self::Loaded { starts, targets } = self else { return None };
+        let list = |rank: VertexId| {
+            let at = |rank: usize| starts[rank] as usize;
+            &targets[at(rank as usize)..at(rank as usize + 1)]
+        };
+        let vertices = ranks.len() as VertexId;
+        let count = |together: usize| together as f64 / targets.len().max(1) as f64;
+        let natural = count_together(vertices, list, |rank| rank);
+        let of_vertex = |v: VertexId| list(ranks[v as usize]);
+        let other = count_together(vertices, of_vertex, |rank| vertex_of[rank as usize]);
+        Some((count(natural), count(other)))
+    }
+}
+
+/// The entries that lie close to their list, where `place` is that of an entry's list.
+fn count_together<'a>(
+    vertices: VertexId,
+    list: impl Fn(VertexId) -> &'a [VertexId],
+    place: impl Fn(VertexId) -> VertexId,
+) -> usize {
+    let (mut first, mut size, mut together) = (0, 0, 0);
+    for v in 0..vertices {
+        size += list(v).len() as u64 + VERTEX;
+        if size >= CAPACITY || v + 1 == vertices {
+            let entries = (first..=v).flat_map(&list);
+            together += entries.filter(|&&entry| (first..=v).contains(&place(entry))).count();
+            (first, size) = (v + 1, 0);
+        }
+    }
+    together
 }
 
 impl Nodes for Lists<'_> {
