@@ -301,11 +301,12 @@ pub(crate) struct StepBudget {
 }
 
 impl StepBudget {
-    /// `is_sooner`: whether the search can end in memory, all lists at once or part by part, or with
+    /// `may_end_soon`: whether the search can end in memory, all lists at once or part by part, or with
     /// neighbours on the same pages. On a graph that looks like a lattice that is faster than many
     /// more steps, which are to be expected unless the search is in one of its small components.
-    pub fn new(graph: &Graph, is_sooner: bool) -> Self {
-        let share = if is_sooner && is_lattice(graph) { LATTICE_PAGES_SHARE } else { PAGES_SHARE };
+    pub fn new(graph: &Graph, may_end_soon: bool) -> Self {
+        let ends_soon = may_end_soon && is_lattice(graph);
+        let share = if ends_soon { LATTICE_PAGES_SHARE } else { PAGES_SHARE };
         let all = pages(graph, Direction::Out);
         let (pages_max, pages_max_near) = (all / share, all / LATTICE_PAGES_SHARE);
         Self { steps_small: 0, pages_seen: 0, pages_max, pages_max_near }

@@ -76,10 +76,12 @@ pub struct ImportReport {
     pub lines_with_more_columns: u64,
     /// Kind of the stored ids: `integer`, `string`, or `none` if they are 0 to n-1.
     pub ids: &'static str,
-    /// Order of the vertices: `natural`, `degree`, `bfs` or `random`.
+    /// Order of the vertices: `natural`, `degree`, `bfs`, `cluster` or `random`.
     pub order: &'static str,
-    /// Why this order was taken, if it was chosen by a sample of the edges.
+    /// Why this order was taken, if it was chosen.
     pub order_reason: Option<String>,
+    /// A budget that suffices to try the order of clusters, if the budget was too small for that.
+    pub order_memory_bytes: Option<u64>,
     /// Type of the stored weights.
     pub weights: Option<&'static str>,
     /// Bytes read from the inputs, before decompression.

@@ -438,7 +438,9 @@ impl<S: Settle> Kernel for Settling<'_, S> {
         local.whole = self.lists.whole_in(number);
         self.pages.remove(number as VertexId);
         // A turn that is noted before this is of a vertex that is taken now.
-        self.turns.iter().for_each(|turns| turns[number as usize].store(u32::MAX, Ordering::Relaxed));
+        if let Some(turns) = &self.turns {
+            turns[number as usize].store(u32::MAX, Ordering::Relaxed);
+        }
         fence(Ordering::Acquire);
         let before = &mut local.before;
         let turn = |v| (self.settle.turn(v), v);

@@ -65,7 +65,7 @@ impl<'e> Search<'e> {
         let levels = HugeVec::<AtomicU32>::zeroed(n)?;
         fill(&levels, UNREACHED);
         let lists_fit = engine.memory().scratch_bytes >= csr::bytes_for(engine.graph());
-        let is_sooner =
+        let may_end_soon =
             lists_fit || chains::are_likely(engine.graph()) || is_clustered(engine.graph());
         let search = Self {
             engine,
@@ -78,7 +78,7 @@ impl<'e> Search<'e> {
             level: 0,
             reached: sources.len() as u64,
             bottom_up_pages_max: u64::MAX,
-            step_budget: StepBudget::new(engine.graph(), is_sooner),
+            step_budget: StepBudget::new(engine.graph(), may_end_soon),
             settled: match asks_hub_neighbours(engine.graph(), engine.config().strategy, bfs) {
                 true => Some(Bitmap::new(n)?),
                 false => None,

@@ -7,6 +7,7 @@ mod betweenness;
 mod bfs_many_levels;
 mod budgets;
 mod cdlp;
+mod clusters;
 mod communities;
 mod degrees;
 mod depth;

@@ -467,7 +467,8 @@ fn print(out: &Path, report: &ImportReport) -> Result<()> {
         ("written", size(report.output_bytes)),
         ("peak memory", size(memory::peak_rss_bytes())),
     ];
-    if let Some(reason) = report.order_reason.as_ref().filter(|_| report.order != "natural") {
+    let is_notable = report.order != "natural" || report.order_memory_bytes.is_some();
+    if let Some(reason) = report.order_reason.as_ref().filter(|_| is_notable) {
         facts.insert(6, ("order", format!("{}: {reason}", report.order)));
     }
     output::facts(&facts)

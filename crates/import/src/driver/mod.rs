@@ -222,16 +222,23 @@ impl<'a> Import<'a> {
         let report = Import { config: &config, ..*self }.write_graph(gathered)?;
         let seconds_order = seconds_chosen + report.seconds_order;
         let spill_bytes = report.spill_bytes + choice.as_ref().map_or(0, |choice| choice.spilled);
+        let order_memory_bytes = choice.as_ref().and_then(|choice| choice.memory_bytes);
         let order_reason = choice.map(|choice| choice.why);
-        Ok(ImportReport { seconds_read, seconds_order, spill_bytes, order_reason, ..report })
+        Ok(ImportReport {
+            seconds_read,
+            seconds_order,
+            spill_bytes,
+            order_reason,
+            order_memory_bytes,
+            ..report
+        })
     }
 
-    /// Whether the memory suffices for an order.
-    pub(super) fn has_memory_for(&self, order: Order) -> bool {
-        let limit = self.budget.limit();
+    /// A budget of at least so many bytes that suffices for an order, behind the first pass.
+    pub(super) fn sufficient_for(&self, order: Order, least: usize) -> usize {
         let config = ImportConfig { order, ..self.config.clone() };
-        let sizing = Sizing { config: &config, ..self.sizing() };
-        self.known.get().is_some_and(|known| sizing.need(limit, known) <= limit)
+        let known = self.known.get().expect("the first pass is over");
+        Sizing { config: &config, ..self.sizing() }.sufficient(known, least)
     }
 
     /// Writes the graph of what was gathered.
@@ -271,6 +278,7 @@ impl<'a> Import<'a> {
             ids: self.stored.map_or(ids.kind(), |stored| stored.ids.kind()),
             order: self.config.order.name(),
             order_reason: None,
+            order_memory_bytes: None,
             weights: self.config.weights.map(WeightType::name),
             input_bytes: gathered.input_bytes,
             unpacked_bytes: gathered.unpacked_bytes,

@@ -25,7 +25,7 @@ const RANGES_MAX: usize = 4096;
 const BLOCK_BYTES_MIN: usize = 4 << 10;
 const BLOCK_BYTES_MAX: usize = 128 << 10;
 /// Samples of edges take at most this share of the memory.
-const SAMPLE_SHARE: usize = 32;
+const SAMPLE_SHARE: usize = 16;
 pub(super) const SET_KEYS_MIN: usize = 1 << 12;
 
 /// What is known of the edges of an import: the result of the first pass, or a count or an estimate
@@ -82,7 +82,7 @@ impl Sizing<'_> {
     }
 
     /// Bytes of memory that an import with a budget of `limit` bytes needs.
-    pub(super) fn need(&self, limit: usize, known: &Known) -> usize {
+    fn need(&self, limit: usize, known: &Known) -> usize {
         let gather = self.gather(limit, known);
         let mut ids = self.ids(limit, known);
         let order = self.config.order;

@@ -7,6 +7,8 @@
 use cenote_device::mix;
 use cenote_store::VertexId;
 
+use super::cluster::{CAPACITY, VERTEX};
+
 /// Edges of a sample.
 const EDGES: usize = 1 << 15;
 
@@ -18,10 +20,12 @@ const ENTRIES_MAX: u64 = 8;
 /// vertices are few steps from each other. A uniform graph has less than a thousandth, Kronecker
 /// graphs of 2^20 and 2^22 vertices 0.34 and 0.20, with a sample of this size.
 const HUBS_MAX: f64 = 0.05;
-/// Most share of edges whose ends lie close together in natural order.
-const NEAR_MAX: f64 = 0.3;
-/// How close at most: what a core's cache holds of 8 bytes each.
-const NEAR: u64 = 1 << 16;
+/// Least edges for a hundred vertices: a graph of fewer has many small components, in which no
+/// search is long.
+const EDGES_MIN_PERCENT: u64 = 95;
+/// Most share of edges whose ends lie close together in natural order, about on one page: clusters
+/// have to leave a quarter of the others apart, or fewer.
+const NEAR_MAX: f64 = 0.85;
 
 /// A sample of edges by the user's ids.
 #[derive(Debug)]
@@ -79,8 +83,9 @@ impl Sample {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shape {
     vertices: u64,
-    /// Entries of all lists, with those of repeated edges.
+    /// Entries of all lists, and edges, with those that are repeated.
     entries: u64,
+    edges: u64,
     /// Share of the entries of lists that are vertices with long lists.
     hubs: f64,
     /// Share of the edges whose ends lie close together.
@@ -92,8 +97,9 @@ impl Shape {
     pub fn of(
         sample: &[(VertexId, VertexId)],
         directed: bool,
-        (vertices, entries): (u64, u64),
+        (vertices, edges): (u64, u64),
     ) -> Self {
+        let entries = if directed { edges } else { 2 * edges };
         // Vertices whose lists are long by one half of the sample are hubs, whose share the other
         // half shows without bias. An undirected edge is in the lists of both ends.
         let (half, other) = sample.split_at(sample.len() / 2);
@@ -112,22 +118,25 @@ impl Shape {
             .collect();
         let other = ends(other, [!directed, true]);
         let at_hubs = other.iter().filter(|end| hubs.binary_search(end).is_ok()).count();
-        let distance_max = NEAR.min(vertices / 32);
+        // Half of the vertices whose lists fill a page.
+        let distance_max = CAPACITY * vertices / (entries + VERTEX * vertices).max(1) / 2;
         let is_near = |&&(source, target): &&(VertexId, VertexId)| {
             u64::from(source.abs_diff(target)) <= distance_max
         };
         let near = sample.iter().filter(is_near).count();
         let share = |part: usize, of: usize| part as f64 / of.max(1) as f64;
         let (hubs, near) = (share(at_hubs, other.len()), share(near, sample.len()));
-        Self { vertices, entries, hubs, near }
+        Self { vertices, entries, edges, hubs, near }
     }
 
     /// Why the natural order is taken; `None` where clusters may bring vertices together that their
     /// ids do not.
     pub fn why_natural(self) -> Option<String> {
-        let Self { vertices, entries, hubs, near } = self;
+        let Self { vertices, entries, edges, hubs, near } = self;
         if vertices < VERTICES_MIN {
             Some(format!("there are {vertices} vertices, for which an order saves little"))
+        } else if edges * 100 < EDGES_MIN_PERCENT * vertices {
+            Some(format!("{edges} edges leave {vertices} vertices in many components"))
         } else if entries > ENTRIES_MAX * vertices {
             let mean = entries as f64 / vertices as f64;
             Some(format!("with {mean:.1} entries a list, searches take few steps"))
@@ -190,14 +199,15 @@ mod tests {
 
     #[test]
     fn clusters_are_tried_where_a_large_sparse_graph_has_neither_hubs_nor_near_ids() {
-        let natural_of = |directed, (vertices, mean): (u64, u64), pair: &dyn Fn(u64) -> [u64; 2]| {
-            let edges: Vec<(VertexId, VertexId)> = (0..EDGES as u64)
-                .map(|at| pair(at).map(|end| (end % vertices) as VertexId).into())
-                .collect();
-            Shape::of(&edges, directed, (vertices, mean * vertices)).why_natural()
-        };
+        let natural_of =
+            |directed, (vertices, mean): (u64, u64), pair: &dyn Fn(u64) -> [u64; 2]| {
+                let edges: Vec<(VertexId, VertexId)> = (0..EDGES as u64)
+                    .map(|at| pair(at).map(|end| (end % vertices) as VertexId).into())
+                    .collect();
+                Shape::of(&edges, directed, (vertices, mean * vertices / 2)).why_natural()
+            };
         let natural = |vertices, pair: &dyn Fn(u64) -> [u64; 2]| {
-            natural_of(false, (vertices, 3), pair).unwrap_or_default()
+            natural_of(false, (vertices, 6), pair).unwrap_or_default()
         };
         let far = |at| mix(at) % (1 << 40);
         let hub = |at: u64| mix(at % 300) % (1 << 40);
@@ -206,11 +216,18 @@ mod tests {
         assert!(natural(1 << 17, &flat).contains("131072 vertices"));
         let dense = natural_of(false, (8 << 20, 9), &flat).unwrap();
         assert!(dense.contains("9.0 entries"), "{dense}");
+        let scattered = natural_of(false, (8 << 20, 1), &flat).unwrap();
+        assert!(scattered.contains("in many components"), "{scattered}");
         let skewed = |at| [far(at), if at % 2 == 0 { hub(at) } else { far(at + (1 << 20)) }];
         assert!(natural(8 << 20, &skewed).contains("long lists"));
         // The hubs are targets alone, so their lists are short.
-        assert_eq!(natural_of(true, (8 << 20, 3), &skewed), None);
-        let near = |at| [far(at), if at % 2 == 0 { far(at) + 5 } else { far(at + (1 << 20)) }];
-        assert!(natural(8 << 20, &near).contains("50% of the edges together"));
+        assert_eq!(natural_of(true, (8 << 20, 6), &skewed), None);
+        // 64 vertices of 6 entries and 2 more lie half a page apart.
+        let near = |parts: u64, apart: u64| {
+            move |at| [far(at), if at % 10 < parts { far(at) + apart } else { far(at + (1 << 20)) }]
+        };
+        assert!(natural(8 << 20, &near(9, 60)).contains("90% of the edges together"));
+        assert_eq!(natural(8 << 20, &near(9, 70)), "");
+        assert_eq!(natural(8 << 20, &near(8, 5)), "");
     }
 }

@@ -302,7 +302,7 @@ fn text(count: u64, shape: u8) -> String {
 type Asked = (usize, usize, [bool; 4], usize);
 
 fn asked() -> impl Strategy<Value = Asked> {
-    (1usize..5, 12u32..25, any::<[bool; 4]>(), 0usize..4)
+    (1usize..5, 12u32..25, any::<[bool; 4]>(), 0usize..5)
         .prop_map(|(threads, log, flags, order)| (threads, 1 << log, flags, order))
 }
 
@@ -340,6 +340,7 @@ fn assert_named_is_enough(text: &str, (threads, memory_bytes, flags, order): Ask
         cenote_store::Order::Natural,
         cenote_store::Order::Degree,
         cenote_store::Order::Bfs,
+        cenote_store::Order::Cluster,
         cenote_store::Order::Random { seed: 1 },
     ];
     let given = ImportConfig::default()

@@ -11,7 +11,7 @@ use crate::oracle::{
     Id, Lists, assert_imported, assert_imports, expected, file, ids, integers, names, open, tight,
 };
 
-const ORDERS: [Order; 3] = [Order::Degree, Order::Bfs, Order::Random { seed: 5 }];
+const ORDERS: [Order; 4] = [Order::Degree, Order::Bfs, Order::Cluster, Order::Random { seed: 5 }];
 
 /// The ids in the order that a search with a queue meets them in.
 fn search(lists: &Lists, by_degree: &[Id]) -> Vec<Id> {
@@ -122,7 +122,7 @@ fn no_order_depends_on_threads_or_memory_or_the_order_of_the_input() {
     let forward = file(&folder, "a.u64", &bytes(&mut edges.iter()));
     let backward = file(&folder, "b.u64", &bytes(&mut edges.iter().rev()));
     let out = folder.path().join("out.cenote");
-    for (order, directed) in ORDERS.into_iter().zip([false, true, false]) {
+    for (order, directed) in ORDERS.into_iter().zip([false, true, false, true]) {
         let mut files = Vec::new();
         for (spec, threads, memory) in
             [(&forward, 1, 1 << 30), (&forward, 3, 10 << 20), (&backward, 2, 64 << 20)]
@@ -200,6 +200,70 @@ fn an_order_survives_a_tight_budget() {
     }
 }
 
+/// The ids from 0 on in an order of chance.
+fn shuffled(count: u32) -> Vec<u32> {
+    let mut ids: Vec<u32> = (0..count).collect();
+    ids.sort_by_key(|id| u64::from(*id).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
+    ids
+}
+
+/// The pairs of a square grid with `side` vertices in a row; `ids` are those of its vertices, row
+/// by row.
+fn grid(side: u32, ids: &[u32]) -> Vec<u8> {
+    let at = |row: u32, column: u32| ids[(row * side + column) as usize];
+    let pairs = (0..side).flat_map(|row| (0..side).map(move |column| (row, column)));
+    let ends = pairs.flat_map(|(row, column)| {
+        let right = (column + 1 < side).then(|| [at(row, column), at(row, column + 1)]);
+        let below = (row + 1 < side).then(|| [at(row, column), at(row + 1, column)]);
+        right.into_iter().chain(below).flatten()
+    });
+    ends.flat_map(u32::to_le_bytes).collect()
+}
+
+fn path(ids: &[u32]) -> Vec<u8> {
+    ids.windows(2).flatten().copied().flat_map(u32::to_le_bytes).collect()
+}
+
+/// For each vertex of a graph its id.
+fn numbers(graph: &cenote_store::Graph) -> Vec<u32> {
+    let number = |id: Id| id.text().parse().unwrap();
+    ids(graph).into_iter().map(number).collect()
+}
+
+#[test]
+fn clusters_bring_neighbours_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.cenote");
+    let run = |bytes: &[u8]| {
+        let spec = file(&folder, "a.u32", bytes);
+        let config = ImportConfig::default().order(Order::Cluster).overwrite(true);
+        import(&[spec], &out, &config, &NoProgress).unwrap();
+        assert_eq!(open(&out).superblock().order, Order::Cluster);
+        numbers(&open(&out))
+    };
+    // A path lies in its own order, from one of its ends.
+    let ids = shuffled(30_000);
+    let mut found = run(&path(&ids));
+    if found[0] != ids[0] {
+        found.reverse();
+    }
+    assert!(found == ids);
+    // Of a grid parts of any length are compact: few edges leave them.
+    let (side, mut place) = (120u32, vec![0usize; 120 * 120]);
+    let ids = shuffled(side * side);
+    (0..).zip(run(&grid(side, &ids))).for_each(|(at, id)| place[id as usize] = at);
+    let pairs = grid(side, &ids);
+    let ends: Vec<usize> = pairs
+        .chunks(4)
+        .map(|id| place[u32::from_le_bytes(id.try_into().unwrap()) as usize])
+        .collect();
+    for (length, leaving_max) in [(200, 0.22), (1600, 0.11)] {
+        let leaving = ends.chunks(2).filter(|two| two[0] / length != two[1] / length).count();
+        let share = leaving as f64 / (ends.len() / 2) as f64;
+        assert!(share < leaving_max, "{share} of the edges leave parts of {length} vertices");
+    }
+}
+
 #[test]
 fn auto_takes_the_natural_order_of_a_small_graph_and_of_strings() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,29 +283,62 @@ fn auto_takes_the_natural_order_of_a_small_graph_and_of_strings() {
 }
 
 #[test]
-fn auto_takes_the_order_of_degrees_of_a_large_graph_with_hubs() {
+fn auto_takes_clusters_where_ids_are_of_chance_and_memory_has_room() {
     let folder = tempfile::tempdir().unwrap();
-    // Every vertex is joined to one of 300 hubs, which lie anywhere.
-    let vertices = 600_000u32;
-    let mixed = |number: u32| number.wrapping_mul(0x9e37_79b1) >> 7;
-    let pair = |vertex| [vertex, mixed(mixed(vertex) % 300 + 1) % vertices];
-    let pairs: Vec<u8> = (0..vertices).flat_map(pair).flat_map(u32::to_le_bytes).collect();
-    let spec = file(&folder, "a.u32", &pairs);
+    let spec = file(&folder, "a.u32", &path(&shuffled(600_000)));
     let out = folder.path().join("out.cenote");
-    let run = |config: ImportConfig| {
-        let config = config.overwrite(true);
+    let run = |threads, memory_bytes| {
+        let config = ImportConfig::default().auto_order(true).overwrite(true);
+        let config = config.threads(threads).memory_bytes(memory_bytes);
         let report = import(std::slice::from_ref(&spec), &out, &config, &NoProgress).unwrap();
+        assert!(report.peak_memory_bytes <= memory_bytes as u64);
         (report, fs::read(&out).unwrap())
     };
-    let mut known = None;
-    for (threads, memory_bytes) in [(1, 40 << 20), (3, 1 << 30)] {
-        let auto = ImportConfig::default().auto_order(true);
-        let (report, graph) = run(auto.threads(threads).memory_bytes(memory_bytes));
-        assert_eq!(report.order, "degree");
-        assert!(report.order_reason.unwrap().contains("% of the entries"));
-        let is_same = *known.get_or_insert_with(|| graph.clone()) == graph;
-        assert!(is_same, "{threads} threads in {memory_bytes} bytes");
+    let (report, graph) = run(1, 1 << 30);
+    assert_eq!((report.order, report.order_memory_bytes), ("cluster", None));
+    assert!(report.order_reason.unwrap().contains("ends of 100% of the edges"));
+    assert!(report.spill_bytes > 0, "the graph in natural order was spilled");
+    let explicit = ImportConfig::default().order(Order::Cluster).overwrite(true);
+    import(std::slice::from_ref(&spec), &out, &explicit, &NoProgress).unwrap();
+    assert!(fs::read(&out).unwrap() == graph);
+    assert!(run(3, 256 << 20).1 == graph);
+    // Too little memory for a sample; and for clusters, with how much would do.
+    let (report, natural) = run(1, 16 << 20);
+    assert_eq!((report.order, report.order_memory_bytes), ("natural", None));
+    assert!(report.order_reason.unwrap().contains("too little for a sample"));
+    let (report, again) = run(1, 25 << 20);
+    assert!(report.order == "natural" && again == natural);
+    let needed = report.order_memory_bytes.expect("more than was given");
+    let (report, again) = run(1, needed as usize);
+    assert!(report.order == "cluster" && again == graph);
+}
+
+#[test]
+fn auto_leaves_large_graphs_with_hubs_or_good_ids_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.cenote");
+    // Every vertex is joined to one of 300 hubs, which lie anywhere.
+    let vertices = 300_000u32;
+    let mixed = |number: u32| number.wrapping_mul(0x9e37_79b1) >> 7;
+    let pair = |vertex| [vertex, mixed(mixed(vertex) % 300 + 1) % vertices];
+    let hubs: Vec<u8> = (0..vertices).flat_map(pair).flat_map(u32::to_le_bytes).collect();
+    let natural: Vec<u32> = (0..520 * 520).collect();
+    for (name, bytes, why) in [
+        ("hubs.u32", hubs, "long lists have"),
+        ("path.u32", path(&natural), "100% of the edges together"),
+        // In pages of rows half of the edges stay; in clusters a sixth leaves them.
+        ("grid.u32", grid(520, &natural), "the ids of 5"),
+    ] {
+        let spec = file(&folder, name, &bytes);
+        let run = |auto| {
+            let config = ImportConfig::default().auto_order(auto).overwrite(true);
+            import(std::slice::from_ref(&spec), &out, &config, &NoProgress).unwrap()
+        };
+        let report = run(true);
+        let reason = report.order_reason.unwrap();
+        assert!(report.order == "natural" && reason.contains(why), "{name}: {reason}");
+        let graph = fs::read(&out).unwrap();
+        run(false);
+        assert!(fs::read(&out).unwrap() == graph, "{name}");
     }
-    let graph = open(&out);
-    assert_eq!(graph.superblock().order, Order::Degree);
 }

@@ -35,7 +35,13 @@ fn shapes() -> impl Strategy<Value = Shape> {
 
 fn orders() -> impl Strategy<Value = Order> {
     let random = any::<u64>().prop_map(|seed| Order::Random { seed });
-    prop_oneof![Just(Order::Natural), Just(Order::Degree), Just(Order::Bfs), random]
+    prop_oneof![
+        Just(Order::Natural),
+        Just(Order::Degree),
+        Just(Order::Bfs),
+        Just(Order::Cluster),
+        random
+    ]
 }
 
 fn configs() -> impl Strategy<Value = ImportConfig> {

@@ -35,12 +35,38 @@ pub fn vertex_of(plain: &Plain, order: Order) -> Vec<u32> {
                 }
             }
         }
+        Order::Cluster => ranks = clusters(plain),
         Order::Random { seed } => {
             let mut random = Random(seed);
             (1..n).rev().for_each(|i| ranks.swap(i as usize, random.below(i + 1) as usize));
         }
     }
     inverse(&ranks)
+}
+
+/// The ranks by clusters of up to so many, each grown breadth first; the next begins with the first
+/// rank that an earlier one touched.
+fn clusters(plain: &Plain) -> Vec<u32> {
+    const SIZE: usize = 150;
+    let n = plain.lists.len();
+    let (mut ranks, mut joined) = (Vec::with_capacity(n), vec![false; n]);
+    let mut seeds = VecDeque::new();
+    for start in 0..n as u32 {
+        seeds.push_back(start);
+        while let Some(seed) = seeds.pop_front() {
+            let (mut queue, mut size) = (VecDeque::from([seed]), 0);
+            while let Some(rank) = queue.pop_front() {
+                if size == SIZE {
+                    seeds.push_back(rank);
+                } else if !std::mem::replace(&mut joined[rank as usize], true) {
+                    ranks.push(rank);
+                    size += 1;
+                    queue.extend(&plain.lists[rank as usize]);
+                }
+            }
+        }
+    }
+    ranks
 }
 
 pub fn inverse(table: &[u32]) -> Vec<u32> {

@@ -28,8 +28,7 @@ use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig};
 use cenote_algo::{AlgoError, Result, degrees, lcc, scc, wcc};
 use cenote_engine::{EngineConfig, EngineError, Graph, Order};
 use cenote_store::{Codec, WeightType};
-use graphs::{inverse, vertex_of};
-pub use graphs::{stored, stored_in_pages, weight};
+pub use graphs::{inverse, stored, stored_in_pages, vertex_of, weight};
 
 // ------------------------------------------------------------------------------------------------
 // Answers by ids
@@ -360,7 +359,7 @@ fn answer(case: &mut Case, algorithm: Algorithm) -> Option<Vec<u64>> {
     }
 }
 
-const ORDERS: [Order; 3] = [Order::Degree, Order::Bfs, Order::Random { seed: 11 }];
+const ORDERS: [Order; 4] = [Order::Degree, Order::Bfs, Order::Cluster, Order::Random { seed: 11 }];
 const CODECS: [Codec; 2] = [Codec::Raw, Codec::Packed];
 
 fn configs(threads: &[usize]) -> Vec<EngineConfig> {

@@ -2,8 +2,8 @@
 
 use cenote_pool::Handle;
 
-use super::{CAPACITY, VERTEX};
 use super::grow::Nodes;
+use super::{CAPACITY, VERTEX};
 use crate::error::Result;
 use cenote_store::page::List;
 use cenote_store::{Direction, Graph, VertexId};

@@ -22,9 +22,9 @@ use crate::report::Progress;
 use cenote_store::VertexId;
 
 /// Entries of lists in a cluster of vertices, each of which counts as [`VERTEX`] more.
-const CAPACITY: u64 = 1024;
+pub const CAPACITY: u64 = 1024;
 /// What a vertex takes in a page beside the entries of its list, in entries.
-const VERTEX: u64 = 2;
+pub const VERTEX: u64 = 2;
 /// How many times as large the clusters of the next level are.
 const GROWTH: u64 = 8;
 /// The neighbours of a cluster that the next level knows: those with which it shares most edges.
@@ -121,4 +121,55 @@ impl Nodes for Quotient {
 
 fn check_cancelled(progress: &dyn Progress) -> Result<()> {
     if progress.cancelled() { Err(ImportError::Cancelled) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use cenote_device::backend::file::{self, OpenOptions};
+    use cenote_device::mix;
+    use cenote_store::{Direction, Graph};
+
+    use super::*;
+    use crate::config::{ImportConfig, Input};
+    use crate::edges::Edges;
+    use crate::report::NoProgress;
+    use crate::workspace::FileWorkspace;
+
+    /// The order of the clusters of a graph with lists in memory, and with stored ones.
+    fn orders(pairs: &[(u64, u64)], directed: bool) -> [Vec<VertexId>; 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("g.cenote");
+        let config = ImportConfig::default().directed(directed);
+        let inputs = [Input::from(Edges::slice(pairs))];
+        let workspace = FileWorkspace::new(&out, &[], None, false).unwrap();
+        crate::import_edges(&inputs, &workspace, &config, &NoProgress).unwrap();
+        let graph = Graph::open(file::open(&out, &OpenOptions::reading()).unwrap()).unwrap();
+        let mut degrees = Vec::new();
+        graph
+            .degrees(Direction::Out, &mut |_, lengths| {
+                degrees.extend(lengths.iter().map(|&length| Degree::from(length)));
+            })
+            .unwrap();
+        let of = |lists| order(&mut { lists }, &degrees, &NoProgress).unwrap();
+        [of(Lists::load(&graph).unwrap()), of(Lists::stored(&graph).unwrap())]
+    }
+
+    #[test]
+    fn lists_in_memory_and_stored_ones_give_the_same_order_of_all_vertices() {
+        let random = |n: u64, count: u64| -> Vec<(u64, u64)> {
+            (0..count).map(|at| (mix(at) % n, mix(at + count) % n)).collect()
+        };
+        let star = (1..9000).map(|leaf| (0, leaf)).collect();
+        let path = (0..9000).map(|v| (mix(v) % 9001, mix(v + 1) % 9001)).collect();
+        let islands = (0..9000).map(|v| (2 * v, 2 * v + 1)).collect();
+        for pairs in [random(9000, 12_000), random(300, 60_000), star, path, islands] {
+            for directed in [false, true] {
+                let [loaded, stored] = orders(&pairs, directed);
+                assert!(loaded == stored);
+                let mut all = loaded;
+                all.sort_unstable();
+                assert!(all.into_iter().eq(0..stored.len() as VertexId));
+            }
+        }
+    }
 }
