@@ -3,6 +3,7 @@
     gap_bench.py [--graphs kron-20,uniform-20,grid,path] [--kernels bfs,wcc,...]
                  [--memory 3,10,25,100] [--scale 20] [--vertices 1000000] [--repeats 3]
                  [--rivals gap,networkit,igraph,scipy] [--limit 20] [--dir DIR] [--rows FILE]
+                 [--order auto]
 
 Graphs: `kron` and `uniform` (2^scale vertices, 16 edges each; `kron-22` is of scale 22 whatever
 --scale says), `grid` and `grid-shuffled` (square), `road` (a square grid of which each edge is kept
@@ -10,7 +11,7 @@ with probability 0.7, a mean degree of 2.8, the largest component), `path`, `pat
 `cliques` (a chain of cliques of ten), and the real graphs of algo_bench.py where CENOTE_DATA has
 them. All are undirected, without repeated edges and loops; weights are whole numbers from 1 to 255.
 
-Cenote runs cold, with a share of the graph's pages as memory plus its vertex state, and its reads
+Cenote's graphs are imported with `--order auto`, or another. It runs cold, with a share of the graph's pages as memory plus its vertex state, and its reads
 are counted. The rivals have the graph in memory, and their loading is not counted: NetworKit,
 igraph and SciPy where Python has them, and the GAP benchmark suite where the environment variable
 GAPBS names the folder of its built programs. Contenders take turns; figures are medians. After a
@@ -144,7 +145,8 @@ def prepared(bench, name):
         name = f"{name}-{bench.options.scale}"
     elif name in DEEP:
         name = f"{name}-{bench.options.vertices}"
-    folder = bench.folder / name
+    is_usual = bench.options.order == "auto"
+    folder = bench.folder / (name if is_usual else f"{name}-{bench.options.order}")
     if (folder / "complete").exists():
         return name, folder
     folder.mkdir(exist_ok=True)
@@ -158,7 +160,7 @@ def prepared(bench, name):
     keys = np.unique(keys_of(numbers[low], numbers[high]))
     low, high = (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
     write(folder, low, high, int(there.sum()))
-    imported(folder, low, high)
+    imported(folder, low, high, bench.options.order)
     (folder / "complete").touch()
     return name, folder
 
@@ -187,7 +189,7 @@ def write(folder, low, high, n):
             neighbours.tofile(out)
 
 
-def imported(folder, low, high):
+def imported(folder, low, high, order):
     """The graph for Cenote, without weights and with them."""
     import pyarrow
     import pyarrow.parquet
@@ -201,7 +203,7 @@ def imported(folder, low, high):
         ("pairs.u32", "graph.cenote", []), ("weighted.parquet", "weighted.cenote", weights)
     ]:
         command = [CENOTE, "import", folder / source, "--undirected", *options,
-                   "--out", folder / out, "--overwrite"]
+                   "--order", order, "--out", folder / out, "--overwrite"]
         subprocess.run(command, check=True, capture_output=True)
         os.remove(folder / source)
 
@@ -363,7 +365,8 @@ def measure(bench, name, rivals):
     started = time.monotonic()
     name, folder = prepared(bench, name)
     degrees = np.diff(np.load(folder / "offsets.npy"))
-    size = {"graph": name, "vertices": len(degrees), "edges": int(degrees.sum()) // 2}
+    size = {"graph": name, "vertices": len(degrees), "edges": int(degrees.sum()) // 2,
+            "order": output([CENOTE, "info", folder / "graph.cenote", "--json"])["order"]}
     source = int(degrees.argmax())
     print(f"\n== {name}: {size['vertices']:,} vertices, {size['edges']:,} edges, made in "
           f"{time.monotonic() - started:.0f} s")
@@ -430,6 +433,7 @@ def main():
     parser.add_argument("--scale", type=int, default=20)
     parser.add_argument("--vertices", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--order", default="auto", help="of the vertices of Cenote's graphs")
     parser.add_argument("--limit", type=float, default=20)
     parser.add_argument("--dir", default="/var/tmp/cenote-gap")
     parser.add_argument("--rows", help="file of raw rows [default: runs/DATE-gap.jsonl]")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bench import CENOTE, Bench, drop_caches
 
-ORDERS = ["natural", "degree", "bfs", "random"]
+ORDERS = ["natural", "degree", "bfs", "cluster", "random"]
 ALGORITHMS = {"bfs": [], "wcc": [], "pagerank": ["--iterations", 10]}
 REAL = {
     "github": (["social/map-of-github-v2.el.zst"], []),

@@ -24,8 +24,11 @@ const RANGE_KEYS_BEST: usize = 2 << 20;
 const RANGES_MAX: usize = 4096;
 const BLOCK_BYTES_MIN: usize = 4 << 10;
 const BLOCK_BYTES_MAX: usize = 128 << 10;
+/// Edges are not sampled in less memory: it has no room for clusters of as many vertices as are
+/// worth it.
+const SAMPLE_LIMIT_MIN: usize = 24 << 20;
 /// Samples of edges take at most this share of the memory.
-const SAMPLE_SHARE: usize = 16;
+const SAMPLE_SHARE: usize = 4;
 pub(super) const SET_KEYS_MIN: usize = 1 << 12;
 
 /// What is known of the edges of an import: the result of the first pass, or a count or an estimate
@@ -110,8 +113,8 @@ impl Sizing<'_> {
             spill_block: share(limit, 64 * workers, 4 << 10, 256 << 10),
             sample: share(limit / 16, 64 * workers, 1 << 9, 1 << 16),
             weight_bytes: self.config.weight_bytes(),
-            // A small budget has no room for clusters either.
             chooses_order: self.config.auto_order
+                && limit >= SAMPLE_LIMIT_MIN
                 && workers * Sample::BYTES <= limit / SAMPLE_SHARE,
         }
     }

@@ -45,10 +45,7 @@ impl<'a> Import<'a> {
         if !self.config.auto_order {
             return Ok(None);
         }
-        let natural = |why: String| {
-            let (order, memory_bytes, spilled) = (Order::Natural, None, 0);
-            Choice { order, why, memory_bytes, spilled }
-        };
+        let natural = |why| Choice::natural(why, 0);
         let edges = gathered.collected.edges;
         let Gathered { ids, collected, .. } = gathered;
         let Some(sample) = collected.order_sample.take() else {
@@ -77,11 +74,10 @@ impl<'a> Import<'a> {
         let lists = Lists::memory(vertices, entries + entries / 4 + vertices);
         let needed = self.budget.used() + lists + memory(Order::Cluster, vertices, lists);
         let sufficient = self.sufficient_for(Order::Cluster, needed);
-        let lacks = |spilled| Choice {
-            order: Order::Natural,
-            why: format!("clusters of neighbours need a budget of about {} MiB", sufficient >> 20),
-            memory_bytes: Some(sufficient as u64),
-            spilled,
+        let lacks = |spilled| {
+            let mib = sufficient.div_ceil(1 << 20);
+            let why = format!("clusters of neighbours need a budget of about {mib} MiB");
+            Choice { memory_bytes: Some(sufficient as u64), ..Choice::natural(why, spilled) }
         };
         if sufficient > self.budget.limit() {
             return Ok(lacks(0));
@@ -96,22 +92,21 @@ impl<'a> Import<'a> {
         }
         let mut held = self.budget.hold(bytes, WHAT)?;
         let Clustering { vertex_of, together } = self.clusters(graph, vertices)?;
-        let (by_id, by_cluster) = together.expect("lists are loaded where memory has room");
-        let is_better = (1.0 - by_cluster) * APART_TIMES <= 1.0 - by_id;
-        if is_better {
-            held.shrink_to(vertices * size_of::<VertexId>());
-            gathered.ids.placed = Some(Placed { order: Order::Cluster, vertex_of, _memory: held });
+        let Some((by_id, by_cluster)) = together else {
+            let why = "clusters are tried for up to 2^32 entries of lists".to_owned();
+            return Ok(Choice::natural(why, spilled));
+        };
+        let [of_clusters, of_ids] = [by_cluster, by_id].map(percent);
+        let why = format!(
+            "clusters bring the ends of {of_clusters} of the edges together, the ids of {of_ids}"
+        );
+        if (1.0 - by_cluster) * APART_TIMES > 1.0 - by_id {
+            return Ok(Choice::natural(why, spilled));
         }
-        Ok(Choice {
-            order: if is_better { Order::Cluster } else { Order::Natural },
-            why: format!(
-                "clusters bring the ends of {} of the edges together, the ids of {}",
-                percent(by_cluster),
-                percent(by_id)
-            ),
-            memory_bytes: None,
-            spilled,
-        })
+        held.shrink_to(vertices * size_of::<VertexId>());
+        let order = Order::Cluster;
+        gathered.ids.placed = Some(Placed { order, vertex_of, _memory: held });
+        Ok(Choice { order, ..Choice::natural(why, spilled) })
     }
 
     /// Computes the vertex of every rank, unless the order is natural. Returns the bytes spilled.
@@ -209,6 +204,12 @@ pub(super) struct Choice {
     pub memory_bytes: Option<u64>,
     /// Bytes that were spilled to find out.
     pub spilled: u64,
+}
+
+impl Choice {
+    fn natural(why: String, spilled: u64) -> Self {
+        Self { order: Order::Natural, why, memory_bytes: None, spilled }
+    }
 }
 
 /// The order of clusters.

@@ -90,8 +90,9 @@ impl Growth {
             capacity,
             state: vec![UNSEEN; nodes],
             joined: Vec::with_capacity(nodes),
-            seeds: VecDeque::new(),
-            queue: VecDeque::new(),
+            // Exact, so that they do not grow beyond what is counted.
+            seeds: VecDeque::with_capacity(nodes),
+            queue: VecDeque::with_capacity(nodes),
             touching: Vec::new(),
             weights: Vec::new(),
             shared: Vec::new(),
@@ -181,7 +182,8 @@ impl Growth {
     }
 
     fn finish(self) -> Clusters {
-        let Self { state, joined, weights, shared, .. } = self;
+        let Self { state, joined, weights, shared, seeds, queue, .. } = self;
+        drop((seeds, queue));
         let mut starts = vec![0; weights.len() + 1];
         state.iter().for_each(|&cluster| starts[cluster as usize + 1] += 1);
         (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
