@@ -11,13 +11,14 @@ with probability 0.7, a mean degree of 2.8, the largest component), `path`, `pat
 `cliques` (a chain of cliques of ten), and the real graphs of algo_bench.py where CENOTE_DATA has
 them. All are undirected, without repeated edges and loops; weights are whole numbers from 1 to 255.
 
-Cenote's graphs are imported with `--order auto`, or another. It runs cold, with a share of the graph's pages as memory plus its vertex state, and its reads
-are counted. The rivals have the graph in memory, and their loading is not counted: NetworKit,
-igraph and SciPy where Python has them, and the GAP benchmark suite where the environment variable
-GAPBS names the folder of its built programs. Contenders take turns; figures are medians. After a
-call of more than a third of --limit seconds a contender does not repeat that kernel, and one of
-more than --limit is ended and recorded as such. Contenders must agree on the answers. Rows go to
-experiments/runs/DATE-gap.jsonl, from which docs/figures.py makes the tables of docs/performance.md.
+Cenote's graphs are imported with `--order auto`, or another. It runs cold, with a share of the
+graph's pages as memory plus its vertex state, and its reads are counted. The rivals have the graph
+in memory, and their loading is not counted: NetworKit, igraph and SciPy where Python has them, and
+the GAP benchmark suite where the environment variable GAPBS names the folder of its built programs.
+Contenders take turns; figures are medians. After a call of more than a third of --limit seconds a
+contender does not repeat that kernel, and one of more than --limit is ended and recorded as such.
+Contenders must agree on the answers. Rows go to experiments/runs/DATE-gap.jsonl, from which
+docs/figures.py makes the tables of docs/performance.md.
 """
 
 import argparse

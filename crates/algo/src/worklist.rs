@@ -301,9 +301,10 @@ pub(crate) struct StepBudget {
 }
 
 impl StepBudget {
-    /// `may_end_soon`: whether the search can end in memory, all lists at once or part by part, or with
-    /// neighbours on the same pages. On a graph that looks like a lattice that is faster than many
-    /// more steps, which are to be expected unless the search is in one of its small components.
+    /// `may_end_soon`: whether the search can end in memory, all lists at once or part by part, or
+    /// with neighbours on the same pages. On a graph that looks like a lattice that is faster than
+    /// many more steps, which are to be expected unless the search is in one of its small
+    /// components.
     pub fn new(graph: &Graph, may_end_soon: bool) -> Self {
         let ends_soon = may_end_soon && is_lattice(graph);
         let share = if ends_soon { LATTICE_PAGES_SHARE } else { PAGES_SHARE };
