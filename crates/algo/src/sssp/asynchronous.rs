@@ -12,14 +12,15 @@ use cenote_engine::{
     Bitmap, Direction, Engine, Kernel, NamedPages, Page, PageTask, Purpose, VertexId,
 };
 
+use super::default_delta;
 use super::length::{Lengths, UNREACHED};
 use super::relax::for_each_path;
 use crate::kind::is_clustered;
 use crate::report::Result;
 use crate::worklist::{IDLE, Progress, Slack, Worklist};
 
-/// A round takes distances of at most so many buckets where vertices lie in the order of clusters:
-/// the pages that these cross mostly stay in memory until the next.
+/// A round takes distances of at most so many buckets of the usual width where vertices lie in the
+/// order of clusters: the pages that these cross mostly stay in memory until the next.
 const BUCKETS_CLUSTERED: f64 = 2.0;
 
 /// A search that lowers distances until no edge can.
@@ -27,8 +28,8 @@ pub(super) struct Asynchronous<'a> {
     engine: &'a Engine,
     distances: &'a [AtomicU64],
     lengths: Lengths,
-    /// The width of a bucket.
-    delta: f64,
+    /// How far distances of a round lie apart at most where pages are clustered.
+    apart: f64,
     worklist: Worklist<'a>,
     progress: Progress,
     /// Longer paths are ignored. It only falls.
@@ -40,13 +41,14 @@ impl<'a> Asynchronous<'a> {
     pub fn new(
         engine: &'a Engine,
         distances: &'a [AtomicU64],
-        (lengths, delta): (Lengths, f64),
+        lengths: Lengths,
         active: &'a Bitmap,
     ) -> Result<Self> {
         let adjacency = engine.graph().adjacency(Direction::Out).expect("every graph has lists");
         let worklist = Worklist::new(adjacency, active)?;
         let (progress, bound) = (Progress::default(), AtomicU64::new(u64::MAX));
-        Ok(Self { engine, distances, lengths, delta, worklist, progress, bound })
+        let apart = BUCKETS_CLUSTERED * default_delta(engine.graph());
+        Ok(Self { engine, distances, lengths, apart, worklist, progress, bound })
     }
 
     fn distance(&self, v: VertexId) -> u64 {
@@ -88,7 +90,7 @@ impl Asynchronous<'_> {
         match self.worklist.first() {
             IDLE => IDLE,
             first if is_clustered(self.engine.graph()) => {
-                self.lengths.bucket_end(first, BUCKETS_CLUSTERED * self.delta)
+                self.lengths.bucket_end(first, self.apart)
             }
             _ => IDLE,
         }

@@ -148,8 +148,8 @@ impl<'e> Search<'e> {
             self.buckets += search.run(|| self.bound())?;
         } else {
             fill_cache(engine)?;
-            let lengths = (self.lengths, self.delta);
-            let search = Asynchronous::new(engine, &self.distances, lengths, self.next.bits())?;
+            let search =
+                Asynchronous::new(engine, &self.distances, self.lengths, self.next.bits())?;
             active.for_each(|v| search.activate(v));
             let rounds = search.run(|| self.bound())?;
             drop(search);

@@ -257,7 +257,7 @@ impl Temporary {
 /// Clusters are taken if the ids leave the ends of so many times as many edges apart: about 6 on a
 /// road network in the order of its rows, where searches then read a fifth, and 3 on a grid, where
 /// they read as much.
-const APART_TIMES: f64 = 4.0;
+const APART_TIMES: f64 = 3.0;
 
 /// With fewer frames a look-up over several pages would evict its own.
 const FRAMES_MIN: usize = 16;
