@@ -4,10 +4,11 @@
 //! natural order on a spill file first. Then the edges are mapped, partitioned and sorted again
 //! from the start, so every order uses the same code. The temporary graph vanishes with its file.
 //!
-//! - [`sample`]: what a sample of the edges says of the orders that are worth trying
+//! - [`choose`]: chooses an order, by what [`sample`] says of the graph and by trying clusters
 //! - [`bfs`], [`cluster`]: two of the orders
 
 mod bfs;
+mod choose;
 mod cluster;
 pub(crate) mod sample;
 
@@ -18,8 +19,7 @@ use cenote_device::mix;
 use cenote_pool::Pool;
 
 use self::bfs::Search;
-use self::cluster::{Degree, Lists};
-use self::sample::{Shape, percent};
+use self::cluster::{Degree, Loaded, Stored};
 use crate::budget::Held;
 use crate::config::ImportConfig;
 use crate::driver::{Gathered, Import, explain_output};
@@ -38,77 +38,6 @@ const STREAMS_BYTES: usize = 4 << 20;
 const INDEX_BYTES: usize = 8;
 
 impl<'a> Import<'a> {
-    /// Chooses the order of the vertices, where that is asked for: that of clusters if a sample of
-    /// the edges does not rule it out, if memory has room for it, and if it brings more neighbours
-    /// together than the ids do. The vertices are placed then.
-    pub(super) fn choose_order(&self, gathered: &mut Gathered<'a>) -> Result<Option<Choice>> {
-        if !self.config.auto_order {
-            return Ok(None);
-        }
-        let natural = |why| Choice::natural(why, 0);
-        let edges = gathered.collected.edges;
-        let Gathered { ids, collected, .. } = gathered;
-        let Some(sample) = collected.order_sample.take() else {
-            let why = match ids.kind() {
-                "string" => "edges between strings are not sampled",
-                _ => "the memory is too little for a sample of the edges",
-            };
-            return Ok(Some(natural(why.to_owned())));
-        };
-        let ranks = |(source, target)| (ids.dense(source), ids.dense(target));
-        let sample = sample.finish().into_iter().map(ranks);
-        let sample: Vec<_> = sample.filter(|(source, target)| source != target).collect();
-        let shape = Shape::of(&sample, self.config.directed, (ids.len(), edges));
-        drop(sample);
-        if let Some(why) = shape.why_natural() {
-            return Ok(Some(natural(why)));
-        }
-        self.try_clusters(gathered).map(Some)
-    }
-
-    /// Places the vertices in the order of clusters, unless memory lacks or the ids do as well.
-    fn try_clusters(&self, gathered: &mut Gathered<'a>) -> Result<Choice> {
-        let vertices = gathered.ids.len() as usize;
-        let entries = gathered.collected.edges as usize * if self.config.directed { 1 } else { 2 };
-        // Pages have headers, and an index of their lists.
-        let lists = Lists::memory(vertices, entries + entries / 4 + vertices);
-        let needed = self.budget.used() + lists + memory(Order::Cluster, vertices, lists);
-        let sufficient = self.sufficient_for(Order::Cluster, needed);
-        let lacks = |spilled| {
-            let mib = sufficient.div_ceil(1 << 20);
-            let why = format!("clusters of neighbours need a budget of about {mib} MiB");
-            Choice { memory_bytes: Some(sufficient as u64), ..Choice::natural(why, spilled) }
-        };
-        if sufficient > self.budget.limit() {
-            return Ok(lacks(0));
-        }
-        let (graph, spilled) = self.natural_graph(gathered)?;
-        self.progress.begin(Phase::Order, None);
-        let bytes = memory_of(Order::Cluster, vertices, graph.bytes());
-        if graph.bytes_with(FRAMES_MIN) + graph.bytes_of_lists(vertices) + bytes
-            > self.budget.free()
-        {
-            return Ok(lacks(spilled));
-        }
-        let mut held = self.budget.hold(bytes, WHAT)?;
-        let Clustering { vertex_of, together } = self.clusters(graph, vertices)?;
-        let Some((by_id, by_cluster)) = together else {
-            let why = "clusters are tried for up to 2^32 entries of lists".to_owned();
-            return Ok(Choice::natural(why, spilled));
-        };
-        let [of_clusters, of_ids] = [by_cluster, by_id].map(percent);
-        let why = format!(
-            "clusters bring the ends of {of_clusters} of the edges together, the ids of {of_ids}"
-        );
-        if (1.0 - by_cluster) * APART_TIMES > 1.0 - by_id {
-            return Ok(Choice::natural(why, spilled));
-        }
-        held.shrink_to(vertices * size_of::<VertexId>());
-        let order = Order::Cluster;
-        gathered.ids.placed = Some(Placed { order, vertex_of, _memory: held });
-        Ok(Choice { order, ..Choice::natural(why, spilled) })
-    }
-
     /// Computes the vertex of every rank, unless the order is natural. Returns the bytes spilled.
     pub(super) fn place(&self, gathered: &mut Gathered<'a>) -> Result<u64> {
         let order = self.config.order;
@@ -130,7 +59,7 @@ impl<'a> Import<'a> {
                 self.progress.begin(Phase::Order, None);
                 memory = self.budget.hold(memory_of(order, vertices, graph.bytes()), WHAT)?;
                 let vertex_of = match order {
-                    Order::Cluster => self.clusters(graph, vertices)?.vertex_of,
+                    Order::Cluster => self.by_cluster(graph, vertices)?,
                     _ => self.by_degrees(graph, order)?,
                 };
                 (vertex_of, spilled)
@@ -153,22 +82,19 @@ impl<'a> Import<'a> {
         Search::new((&graph, &graph.handle()?), degrees, self.progress).run(&ranks, joined)
     }
 
-    /// Clusters the vertices: with all lists in memory, where it has room for them.
-    fn clusters(&self, graph: Temporary, vertices: usize) -> Result<Clustering> {
+    /// With all lists in memory, where it has room for them.
+    fn by_cluster(&self, graph: Temporary, vertices: usize) -> Result<Vec<VertexId>> {
         let bytes = graph.bytes_of_lists(vertices);
-        let is_loaded = graph.bytes() / size_of::<VertexId>() < u32::MAX as usize
+        let is_loaded = graph.are_lists_countable()
             && self.budget.free() >= graph.bytes_with(FRAMES_MIN) + bytes;
         let (graph, _frames) = graph.open(self, if is_loaded { 0 } else { usize::MAX })?;
         let _lists = self.budget.hold(if is_loaded { bytes } else { 0 }, WHAT)?;
-        let mut lists = if is_loaded { Lists::load(&graph)? } else { Lists::stored(&graph)? };
-        let mut degrees = Vec::with_capacity(vertices);
-        graph.degrees(Direction::Out, &mut |_, lengths| {
-            degrees.extend(lengths.iter().map(|&length| Degree::from(length)));
-        })?;
-        let ranks = cluster::order(&mut lists, &degrees, self.progress)?;
-        let vertex_of = inverse(&ranks);
-        let together = lists.together(&ranks, &vertex_of);
-        Ok(Clustering { vertex_of, together })
+        let degrees = Degree::all(&graph)?;
+        let ranks = match is_loaded {
+            true => cluster::order(&mut Loaded::load(&graph)?, &degrees, self.progress)?,
+            false => cluster::order(&mut Stored::new(&graph)?, &degrees, self.progress)?,
+        };
+        Ok(inverse(&ranks))
     }
 
     /// Builds the graph in natural order, with lists of targets only, on a spill file.
@@ -196,30 +122,6 @@ impl<'a> Import<'a> {
     }
 }
 
-/// An order that was chosen, and why.
-pub(super) struct Choice {
-    pub order: Order,
-    pub why: String,
-    /// A budget that suffices to try clusters, if that was what lacked.
-    pub memory_bytes: Option<u64>,
-    /// Bytes that were spilled to find out.
-    pub spilled: u64,
-}
-
-impl Choice {
-    fn natural(why: String, spilled: u64) -> Self {
-        Self { order: Order::Natural, why, memory_bytes: None, spilled }
-    }
-}
-
-/// The order of clusters.
-struct Clustering {
-    vertex_of: Vec<VertexId>,
-    /// The share of the entries of lists that lie close to their lists in natural order, and in
-    /// this one; where all lists are in memory.
-    together: Option<(f64, f64)>,
-}
-
 /// A graph in natural order that exists only during the import.
 struct Temporary {
     device: Arc<dyn cenote_device::Device>,
@@ -232,9 +134,14 @@ impl Temporary {
         self.pages * self.page_bytes
     }
 
+    /// Whether its lists have fewer than 2^32 entries.
+    fn are_lists_countable(&self) -> bool {
+        self.bytes() / size_of::<VertexId>() < u32::MAX as usize
+    }
+
     /// Most bytes of memory of its lists.
     fn bytes_of_lists(&self, vertices: usize) -> usize {
-        Lists::memory(vertices, self.bytes() / size_of::<VertexId>())
+        Loaded::memory(vertices, self.bytes() / size_of::<VertexId>())
     }
 
     /// Bytes of memory of the open graph with so many frames.
@@ -253,11 +160,6 @@ impl Temporary {
         Ok((Graph::open_with(self.device, |_| lookups)?, held))
     }
 }
-
-/// Clusters are taken if the ids leave the ends of so many times as many edges apart: about 6 on a
-/// road network in the order of its rows, where searches then read a fifth, and 3 on a grid, where
-/// they read as much.
-const APART_TIMES: f64 = 3.0;
 
 /// With fewer frames a look-up over several pages would evict its own.
 const FRAMES_MIN: usize = 16;

@@ -323,11 +323,15 @@ fn auto_leaves_large_graphs_with_hubs_or_good_ids_as_they_are() {
     let pair = |vertex| [vertex, mixed(mixed(vertex) % 300 + 1) % vertices];
     let hubs: Vec<u8> = (0..vertices).flat_map(pair).flat_map(u32::to_le_bytes).collect();
     let natural: Vec<u32> = (0..520 * 520).collect();
+    let chance: Vec<u8> =
+        (0..900_000u32).map(|at| mixed(at) % vertices).flat_map(u32::to_le_bytes).collect();
     for (name, bytes, why) in [
         ("hubs.u32", hubs, "long lists have"),
         ("path.u32", path(&natural), "100% of the edges together"),
         // In pages of rows half of the edges stay; in clusters a sixth leaves them.
         ("grid.u32", grid(520, &natural), "the ids of 5"),
+        // No part of a graph of chance has more edges inside than out of it.
+        ("chance.u32", chance, "parts of the graph"),
     ] {
         let spec = file(&folder, name, &bytes);
         let run = |auto| {

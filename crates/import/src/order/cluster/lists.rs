@@ -1,4 +1,7 @@
-//! The lists of the vertices: in memory where it has room for them, else in a stored graph.
+//! The lists of the vertices, in memory or in a stored graph, and how many entries of them lie close
+//! to their lists.
+
+use std::collections::{HashSet, VecDeque};
 
 use cenote_pool::Handle;
 
@@ -8,20 +11,18 @@ use crate::error::Result;
 use cenote_store::page::List;
 use cenote_store::{Direction, Graph, VertexId};
 
-/// The lists of targets of a graph.
-pub enum Lists<'a> {
-    /// One behind the other.
-    Loaded {
-        /// Where the list of each vertex begins, and the end of the last.
-        starts: Vec<u32>,
-        targets: Vec<u32>,
-    },
-    /// In a stored graph, which a handle reads.
-    Stored(&'a Graph, Handle),
+/// Starts of parts of a graph that show what clusters would do.
+const STARTS: usize = 64;
+
+/// The lists of targets of all vertices, one behind the other.
+pub struct Loaded {
+    /// Where the list of each vertex begins, and the end of the last.
+    starts: Vec<u32>,
+    targets: Vec<VertexId>,
 }
 
-impl<'a> Lists<'a> {
-    /// Bytes of memory of the lists of so many vertices with so many entries.
+impl Loaded {
+    /// Bytes of memory for so many vertices with so many entries.
     pub fn memory(vertices: usize, entries: usize) -> usize {
         (vertices + 1 + entries) * size_of::<u32>()
     }
@@ -32,8 +33,7 @@ impl<'a> Lists<'a> {
         let mut starts = Vec::with_capacity(graph.vertices() + 1);
         let mut targets = Vec::with_capacity(entries as usize);
         graph.scan(Direction::Out, &mut |_, page| {
-            for list in page.lists() {
-                let List { vertex, targets: part, .. } = list;
+            for List { vertex, targets: part, .. } in page.lists() {
                 // Also the empty lists before; a list in several pages begins in the first.
                 while starts.len() <= vertex as usize {
                     starts.push(targets.len() as u32);
@@ -43,66 +43,96 @@ impl<'a> Lists<'a> {
             Ok(())
         })?;
         starts.resize(graph.vertices() + 1, targets.len() as u32);
-        Ok(Self::Loaded { starts, targets })
+        Ok(Self { starts, targets })
     }
 
-    pub fn stored(graph: &'a Graph) -> Result<Self> {
-        Ok(Self::Stored(graph, graph.handle()?))
+    fn vertices(&self) -> usize {
+        self.starts.len() - 1
     }
-}
 
-impl Lists<'_> {
-    /// The share of the entries that lie close to their list, in natural order and in another:
-    /// within lists as long together as those of a cluster. `None` if the lists are not loaded.
-    pub fn together(&self, ranks: &[VertexId], vertex_of: &[VertexId]) -> Option<(f64, f64)> {
-        let Self::Loaded { starts, targets } = self else { return None };
-        let list = |rank: VertexId| {
-            let at = |rank: usize| starts[rank] as usize;
-            &targets[at(rank as usize)..at(rank as usize + 1)]
-        };
-        let vertices = ranks.len() as VertexId;
-        let count = |together: usize| together as f64 / targets.len().max(1) as f64;
-        let natural = count_together(vertices, list, |rank| rank);
-        let of_vertex = |v: VertexId| list(ranks[v as usize]);
-        let other = count_together(vertices, of_vertex, |rank| vertex_of[rank as usize]);
-        Some((count(natural), count(other)))
+    fn list(&self, vertex: VertexId) -> &[VertexId] {
+        let at = |vertex: usize| self.starts[vertex] as usize;
+        &self.targets[at(vertex as usize)..at(vertex as usize + 1)]
     }
-}
 
-/// The entries that lie close to their list, where `place` is that of an entry's list.
-fn count_together<'a>(
-    vertices: VertexId,
-    list: impl Fn(VertexId) -> &'a [VertexId],
-    place: impl Fn(VertexId) -> VertexId,
-) -> usize {
-    let (mut first, mut size, mut together) = (0, 0, 0);
-    for v in 0..vertices {
-        size += list(v).len() as u64 + VERTEX;
-        if size >= CAPACITY || v + 1 == vertices {
-            let entries = (first..=v).flat_map(&list);
-            together += entries.filter(|&&entry| (first..=v).contains(&place(entry))).count();
-            (first, size) = (v + 1, 0);
+    /// The share of the entries that lie close to their lists in natural order: within lists as
+    /// long together as those of a cluster.
+    pub fn together_by_id(&self) -> f64 {
+        self.together(|at| self.list(at), |rank| rank)
+    }
+
+    /// The same in another order, by the rank of every vertex and the vertex of every rank.
+    pub fn together_in(&self, ranks: &[VertexId], vertex_of: &[VertexId]) -> f64 {
+        self.together(|at| self.list(ranks[at as usize]), |rank| vertex_of[rank as usize])
+    }
+
+    fn together<'a>(
+        &self,
+        list_at: impl Fn(VertexId) -> &'a [VertexId],
+        place: impl Fn(VertexId) -> VertexId,
+    ) -> f64 {
+        let (mut first, mut size, mut together) = (0, 0, 0);
+        for at in 0..self.vertices() as VertexId {
+            size += list_at(at).len() as u64 + VERTEX;
+            if size >= CAPACITY || at as usize + 1 == self.vertices() {
+                let entries = (first..=at).flat_map(&list_at);
+                together += entries.filter(|&&rank| (first..=at).contains(&place(rank))).count();
+                (first, size) = (at + 1, 0);
+            }
         }
+        together as f64 / self.targets.len().max(1) as f64
     }
-    together
+
+    /// About the most that clusters can bring together: the share of such entries in parts of the
+    /// size of a cluster, grown from some vertices without regard to each other.
+    pub fn together_at_most(&self) -> f64 {
+        let (mut together, mut entries) = (0, 0);
+        for start in (0..self.vertices()).step_by(self.vertices().div_ceil(STARTS).max(1)) {
+            let start = start as VertexId;
+            let (mut queue, mut touched) = (VecDeque::from([start]), HashSet::from([start]));
+            let (mut part, mut size) = (HashSet::new(), 0);
+            while let Some(vertex) = queue.pop_front().filter(|_| size < CAPACITY) {
+                part.insert(vertex);
+                size += self.list(vertex).len() as u64 + VERTEX;
+                queue.extend(self.list(vertex).iter().filter(|&&target| touched.insert(target)));
+            }
+            for &vertex in &part {
+                let list = self.list(vertex);
+                entries += list.len();
+                together += list.iter().filter(|target| part.contains(target)).count();
+            }
+        }
+        together as f64 / entries.max(1) as f64
+    }
 }
 
-impl Nodes for Lists<'_> {
+impl Nodes for Loaded {
+    fn visit(&mut self, vertex: u32, each: &mut impl FnMut(u32)) -> Result<u64> {
+        let list = self.list(vertex);
+        list.iter().for_each(|&target| each(target));
+        Ok(list.len() as u64 + VERTEX)
+    }
+}
+
+/// The lists of a stored graph.
+pub struct Stored<'a> {
+    graph: &'a Graph,
+    handle: Handle,
+}
+
+impl<'a> Stored<'a> {
+    pub fn new(graph: &'a Graph) -> Result<Self> {
+        Ok(Self { graph, handle: graph.handle()? })
+    }
+}
+
+impl Nodes for Stored<'_> {
     fn visit(&mut self, vertex: u32, each: &mut impl FnMut(u32)) -> Result<u64> {
         let mut entries = 0;
-        let mut visit = |targets: &[u32]| {
+        self.graph.look_up(&self.handle, Direction::Out, vertex, &mut |targets| {
             entries += targets.len() as u64;
             targets.iter().for_each(|&target| each(target));
-        };
-        match self {
-            Lists::Loaded { starts, targets } => {
-                let at = |vertex: usize| starts[vertex] as usize;
-                visit(&targets[at(vertex as usize)..at(vertex as usize + 1)]);
-            }
-            Lists::Stored(graph, handle) => {
-                graph.look_up(handle, Direction::Out, vertex, &mut visit)?;
-            }
-        }
+        })?;
         Ok(entries + VERTEX)
     }
 }

@@ -7,7 +7,7 @@
 //! grown to clusters of eight times the size, and so on until there is one. So a part of the order
 //! of any length lies together in the graph: a page, a read of many pages, what memory holds.
 //!
-//! - `lists`: the lists of the vertices, in memory or in a stored graph
+//! - `lists`: the lists of the vertices, in memory or in a stored graph, and how close they lie
 //! - `grow`: the clusters of one level
 
 mod grow;
@@ -16,10 +16,10 @@ mod lists;
 use std::cmp::Reverse;
 
 use self::grow::{Clusters, Nodes, grow};
-pub(super) use self::lists::Lists;
+pub(super) use self::lists::{Loaded, Stored};
 use crate::error::{ImportError, Result};
 use crate::report::Progress;
-use cenote_store::VertexId;
+use cenote_store::{Direction, Graph, VertexId};
 
 /// Entries of lists in a cluster of vertices, each of which counts as [`VERTEX`] more.
 pub const CAPACITY: u64 = 1024;
@@ -44,7 +44,7 @@ type Shared = (u32, u32, u32);
 
 /// The vertices, by their ranks in natural order, in the order of clusters.
 pub(super) fn order(
-    lists: &mut Lists<'_>,
+    lists: &mut impl Nodes,
     degrees: &[Degree],
     progress: &dyn Progress,
 ) -> Result<Vec<VertexId>> {
@@ -74,6 +74,17 @@ pub(super) enum Degree {
     None,
     One,
     More,
+}
+
+impl Degree {
+    /// Those of all vertices.
+    pub fn all(graph: &Graph) -> Result<Vec<Self>> {
+        let mut degrees = Vec::with_capacity(graph.vertices());
+        graph.degrees(Direction::Out, &mut |_, lengths| {
+            degrees.extend(lengths.iter().map(|&length| Self::from(length)));
+        })?;
+        Ok(degrees)
+    }
 }
 
 impl From<u64> for Degree {
@@ -125,15 +136,13 @@ fn check_cancelled(progress: &dyn Progress) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use cenote_device::backend::file::{self, OpenOptions};
-    use cenote_device::mix;
-    use cenote_store::{Direction, Graph};
-
     use super::*;
     use crate::config::{ImportConfig, Input};
     use crate::edges::Edges;
     use crate::report::NoProgress;
     use crate::workspace::FileWorkspace;
+    use cenote_device::backend::file::{self, OpenOptions};
+    use cenote_device::mix;
 
     /// The order of the clusters of a graph with lists in memory, and with stored ones.
     fn orders(pairs: &[(u64, u64)], directed: bool) -> [Vec<VertexId>; 2] {
@@ -144,14 +153,13 @@ mod tests {
         let workspace = FileWorkspace::new(&out, &[], None, false).unwrap();
         crate::import_edges(&inputs, &workspace, &config, &NoProgress).unwrap();
         let graph = Graph::open(file::open(&out, &OpenOptions::reading()).unwrap()).unwrap();
-        let mut degrees = Vec::new();
-        graph
-            .degrees(Direction::Out, &mut |_, lengths| {
-                degrees.extend(lengths.iter().map(|&length| Degree::from(length)));
-            })
-            .unwrap();
-        let of = |lists| order(&mut { lists }, &degrees, &NoProgress).unwrap();
-        [of(Lists::load(&graph).unwrap()), of(Lists::stored(&graph).unwrap())]
+        let degrees = Degree::all(&graph).unwrap();
+        let (mut loaded, mut stored) =
+            (Loaded::load(&graph).unwrap(), Stored::new(&graph).unwrap());
+        [
+            order(&mut loaded, &degrees, &NoProgress).unwrap(),
+            order(&mut stored, &degrees, &NoProgress).unwrap(),
+        ]
     }
 
     #[test]
