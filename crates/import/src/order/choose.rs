@@ -1,5 +1,5 @@
-//! Chooses an order of the vertices: that of clusters for large sparse graphs whose ids do not bring
-//! neighbours together, else the natural one.
+//! Chooses an order of the vertices: that of clusters for large sparse graphs whose ids do not
+//! bring neighbours together, else the natural one.
 
 use super::cluster::{self, Degree, Loaded};
 use super::sample::{Shape, percent};
@@ -97,7 +97,7 @@ impl<'a> Import<'a> {
         let at_most = lists.together_at_most();
         if at_most < least {
             let why = format!(
-                "parts of the graph would bring the ends of {} of the edges together, the ids of {}",
+                "parts of the graph bring the ends of {} of the edges together, the ids of {}",
                 percent(at_most),
                 percent(by_id)
             );

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 
+use cenote_device::mix;
 use cenote_import::{ImportConfig, ImportError, NoProgress, import};
 use cenote_store::Order;
 
@@ -323,8 +324,8 @@ fn auto_leaves_large_graphs_with_hubs_or_good_ids_as_they_are() {
     let pair = |vertex| [vertex, mixed(mixed(vertex) % 300 + 1) % vertices];
     let hubs: Vec<u8> = (0..vertices).flat_map(pair).flat_map(u32::to_le_bytes).collect();
     let natural: Vec<u32> = (0..520 * 520).collect();
-    let chance: Vec<u8> =
-        (0..900_000u32).map(|at| mixed(at) % vertices).flat_map(u32::to_le_bytes).collect();
+    let chance = (0..900_000u64).map(|at| (mix(at) % u64::from(vertices)) as u32);
+    let chance: Vec<u8> = chance.flat_map(u32::to_le_bytes).collect();
     for (name, bytes, why) in [
         ("hubs.u32", hubs, "long lists have"),
         ("path.u32", path(&natural), "100% of the edges together"),

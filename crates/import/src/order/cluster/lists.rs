@@ -1,5 +1,5 @@
-//! The lists of the vertices, in memory or in a stored graph, and how many entries of them lie close
-//! to their lists.
+//! The lists of the vertices, in memory or in a stored graph, and how many of their entries lie
+//! close to them.
 
 use std::collections::{HashSet, VecDeque};
 
