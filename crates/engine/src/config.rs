@@ -105,8 +105,8 @@ pub struct EngineConfig {
     pub cache_bytes: Option<u64>,
     /// Whether visits read weights, so that their pages are cached too. Algorithms set it.
     pub weighted: bool,
-    /// Whether most visits are of few pages that the next visits need again, so that pages in
-    /// memory save more than large requests. Algorithms set it.
+    /// Whether most visits are of few pages that the next visits need again: pages in memory then
+    /// save more than large requests, and those that were read last stay. Algorithms set it.
     pub few_pages: bool,
     /// Keeps a record of every step for [`Engine::explain`](crate::Engine::explain).
     pub explain: bool,

@@ -265,7 +265,7 @@ fn with_room(graph: &Graph, mut config: EngineConfig, sssp: &SsspConfig) -> Resu
     }
     let (_, memory) = Engine::plan(graph, &config, &needs)?;
     let left = memory.scratch_bytes + memory.cache_bytes;
-    if left < needs.scratch_bytes && config.few_pages && is_clustered(graph) {
+    if left < needs.scratch_bytes && config.few_pages {
         config.cache_bytes = Some(config.cache_bytes.map_or(left, |set| set.min(left)));
         return Ok(config);
     }

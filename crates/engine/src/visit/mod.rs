@@ -249,10 +249,10 @@ impl Engine {
         if is_step { Keeps::Last } else { Keeps::First }
     }
 
-    /// What a visit of a set keeps: of a frontier of few vertices, what the next may need.
+    /// What a visit of a set keeps.
     fn keeps_of_set(&self, source: &TaskSource<'_>) -> Keeps {
         let is_step = source.listed().is_some_and(|pages| self.are_few(pages));
-        if is_step { Keeps::Last } else { Keeps::First }
+        if self.config.few_pages && is_step { Keeps::Last } else { Keeps::First }
     }
 
     fn are_few(&self, pages: u64) -> bool {
