@@ -379,6 +379,7 @@ def gap_table() -> str:
         return GAP_NONE
     names = dict.fromkeys(name for of in cases.values() for name in of)
     shares = [name for name in names if name.startswith("cenote")]
+    shares.sort(key=lambda name: float(name.removeprefix("cenote ").removesuffix("%")))
     rivals = [name for name in GAP_RIVALS if name in names]
     head = [name.replace("cenote ", "Cenote ") for name in shares]
     head += [GAP_RIVALS[name] for name in rivals] + ["10% / fastest rival"]

@@ -246,8 +246,11 @@ def test_options_of_an_import_reach_the_library():
     assert (info["codec"], info["hub_neighbours"], info["ids"]) == ("packed", True, "string")
     assert info["directed"] and info["in_edges"] and info["duplicates_kept"]
     assert info["self_loops_kept"]
-    report = cenote.import_graph(EDGES, "h.cenote", order="auto")
-    assert report["order"] == "natural" and "caches" in report["order_reason"]
+    for options in [{}, {"order": "auto"}]:
+        report = cenote.import_graph(EDGES, "h.cenote", overwrite=True, **options)
+        assert report["order"] == "natural" and "saves little" in report["order_reason"]
+    report = cenote.import_graph(EDGES, "h.cenote", overwrite=True, order="cluster")
+    assert report["order"] == "cluster" and report["order_reason"] is None
 
 
 @pytest.mark.parametrize(

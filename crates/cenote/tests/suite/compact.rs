@@ -43,7 +43,8 @@ impl Kind {
         let directed = random.below(2) == 0;
         let in_edges = directed && random.below(2) == 0;
         let duplicates = random.below(3) == 0;
-        let orders = [Order::Natural, Order::Degree, Order::Bfs, Order::Random { seed: 5 }];
+        let orders =
+            [Order::Natural, Order::Degree, Order::Bfs, Order::Cluster, Order::Random { seed: 5 }];
         let has_sources = in_edges || !directed;
         Self {
             names: [Names::Dense, Names::Integers, Names::Strings][random.below(3) as usize],
@@ -51,7 +52,7 @@ impl Kind {
             in_edges,
             weights: weights[random.below(weights.len() as u64) as usize],
             codec: [Codec::Raw, Codec::Packed][random.below(2) as usize],
-            order: orders[random.below(4) as usize],
+            order: orders[random.below(5) as usize],
             hub_neighbours: match random.below(3) {
                 0 if has_sources => HubNeighboursChoice::Yes,
                 1 => HubNeighboursChoice::No,
@@ -237,7 +238,8 @@ fn assert_as_imported(oracle: &mut Oracle, path: &Path, random: &mut Random, cas
         compact = compact.hub_neighbours(oracle.kind.hub_neighbours);
     }
     if random.below(3) == 0 {
-        let order = [Order::Natural, Order::Degree, Order::Bfs][random.below(3) as usize];
+        let orders = [Order::Natural, Order::Degree, Order::Bfs, Order::Cluster];
+        let order = orders[random.below(4) as usize];
         compact = compact.order(order);
         oracle.kind.order = order;
     }

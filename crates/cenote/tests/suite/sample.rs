@@ -11,7 +11,8 @@ use cenote_store::{Codec, Order, WeightType};
 
 use crate::graphs::Random;
 
-const ORDERS: [Order; 4] = [Order::Natural, Order::Degree, Order::Bfs, Order::Random { seed: 5 }];
+const ORDERS: [Order; 5] =
+    [Order::Natural, Order::Degree, Order::Bfs, Order::Cluster, Order::Random { seed: 5 }];
 
 /// What a sample is by ids: those of its vertices, and of each layer the edges with their places.
 type ById = (Vec<String>, usize, Vec<Vec<(u32, u32, u64)>>);

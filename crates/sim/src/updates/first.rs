@@ -27,7 +27,7 @@ pub(super) fn options(random: &mut Random) -> ImportConfig {
     let directed = random.chance(60);
     let in_edges = directed && random.chance(60);
     let hubs = [HubNeighboursChoice::No, HubNeighboursChoice::Yes];
-    let orders = [Order::Natural, Order::Natural, Order::Degree, Order::Bfs];
+    let orders = [Order::Natural, Order::Natural, Order::Degree, Order::Bfs, Order::Cluster];
     ImportConfig::default()
         .directed(directed)
         .in_edges(in_edges)
