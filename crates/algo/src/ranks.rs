@@ -49,13 +49,13 @@ pub(crate) fn sort_by_id(graph: &Graph, vertices: &mut Vec<VertexId>) -> Result<
 /// The degrees or the order cannot be read, of a shuffled graph or one that updates have changed.
 pub fn default_source(graph: &Graph) -> Result<VertexId> {
     let superblock = graph.superblock();
-    // The superblock has the smallest of these vertices. An import puts the smallest id among
-    // equals first, unless it shuffles them.
+    // The superblock has the smallest of these vertices. An import by degrees or by a search from
+    // the longest list puts the smallest id among equals first.
     let is_smallest_id = match superblock.order {
         _ if superblock.deleted() > 0 => false,
         Order::Natural => superblock.appended() == 0,
-        Order::Random { .. } => false,
-        _ => superblock.epoch == 1,
+        Order::Degree | Order::Bfs => superblock.epoch == 1,
+        Order::Cluster | Order::Random { .. } => false,
     };
     if is_smallest_id {
         return Ok(superblock.degree_max_vertex);

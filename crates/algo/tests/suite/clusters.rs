@@ -155,3 +155,21 @@ fn core_numbers_are_those_of_the_natural_order() {
     let (passes, _) = two.compare("", search, |found, v| (found.core(v).into(), &found.run));
     assert!(passes < 6.0, "{passes} passes");
 }
+
+#[test]
+fn a_search_starts_from_the_same_vertex_as_in_the_natural_order() {
+    // A grid with ids of chance: many vertices have the longest list.
+    let name = |v: u32| v * 7919 % (SIDE * SIDE);
+    let down = (0..SIDE * (SIDE - 1)).map(|v| (name(v), name(v + SIDE)));
+    let right = (0..SIDE * SIDE - 1).filter(|v| (v + 1) % SIDE != 0);
+    let edges: Vec<_> = down.chain(right.map(|v| (name(v), name(v + 1)))).collect();
+    let two = Two::of(&Plain::of(SIDE * SIDE, &edges, false), None);
+    let source = |graph: &Arc<Graph>| {
+        let config = EngineConfig::with_memory(64 << 20);
+        bfs::run(graph, config, &BfsConfig::default()).unwrap().sources[0]
+    };
+    let expected = two.vertex_of[source(&two.natural) as usize];
+    let first = two.clustered.superblock().degree_max_vertex;
+    assert_ne!(first, expected, "the first in the file is another one");
+    assert_eq!(source(&two.clustered), expected);
+}
