@@ -67,22 +67,23 @@ impl<'a> Import<'a> {
         let entries = gathered.collected.edges as usize * if self.config.directed { 1 } else { 2 };
         // Pages have headers, and an index of their lists.
         let lists = Loaded::memory(vertices, entries + entries / 4 + vertices);
-        let needed = self.budget.used() + lists + memory(Order::Cluster, vertices, lists);
-        let sufficient = self.sufficient_for(Order::Cluster, needed);
-        let lacks = |spilled| {
-            let mib = sufficient.div_ceil(1 << 20);
+        let sufficient =
+            |needed| self.sufficient_for(Order::Cluster, self.budget.used().saturating_add(needed));
+        let lacks = |budget: usize, spilled| {
+            let mib = budget.div_ceil(1 << 20);
             let why = format!("clusters of neighbours need a budget of about {mib} MiB");
-            Choice { memory_bytes: Some(sufficient as u64), ..Choice::natural(why, spilled) }
+            Choice { memory_bytes: Some(budget as u64), ..Choice::natural(why, spilled) }
         };
-        if sufficient > self.budget.limit() {
-            return Ok(lacks(0));
+        let budget = sufficient(lists + memory(Order::Cluster, vertices, lists));
+        if budget > self.budget.limit() {
+            return Ok(lacks(budget, 0));
         }
         let (graph, spilled) = self.natural_graph(gathered)?;
         self.progress.begin(Phase::Order, None);
         let bytes = memory_of(Order::Cluster, vertices, graph.bytes());
         let needed = graph.bytes_with(FRAMES_MIN) + graph.bytes_of_lists(vertices) + bytes;
         if needed > self.budget.free() {
-            return Ok(lacks(spilled));
+            return Ok(lacks(sufficient(needed), spilled));
         }
         if !graph.are_lists_countable() {
             let why = "clusters are tried for up to 2^32 entries of lists".to_owned();
