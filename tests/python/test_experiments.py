@@ -82,7 +82,7 @@ def test_the_order_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     for words in ["grid-20", "natural", "degree", "random", "pagerank passes"]:
         assert words in done.stdout
     found = [json.loads(line) for line in rows.read_text().splitlines()]
-    assert len(found) == 2 * 4 * 4
+    assert len(found) == 2 * 5 * 4
     assert str(tmp_path) not in rows.read_text()
 
 
