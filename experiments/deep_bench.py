@@ -80,7 +80,8 @@ def imported(bench, name, n):
     else:
         with open(source, "wb") as file:
             array("I", (v for edge in edges_of(name, n, order) for v in edge)).tofile(file)
-    subprocess.run([CENOTE, "import", source, *GRAPHS[name], "--out", graph],
+    # By itself import would put shuffled graphs in clusters.
+    subprocess.run([CENOTE, "import", source, *GRAPHS[name], "--order", "natural", "--out", graph],
                    check=True, capture_output=True)
     os.remove(source)
     return graph

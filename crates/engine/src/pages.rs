@@ -1,8 +1,9 @@
 //! The engine's buffer pool.
 //!
 //! `auto` fills the frames with the first pages it reads and does not evict them, which is best for
-//! repeated passes; small steps ([`NamedPages::of_step`](crate::NamedPages::of_step)) keep those
-//! that they read last. `block` and `vertex` pin each page, and Clock Sweep evicts, as in the
+//! repeated passes; small steps ([`NamedPages::of_step`](crate::NamedPages::of_step), with
+//! [`few_pages`](crate::EngineConfig::few_pages) also small frontiers) keep those that they read
+//! last. `block` and `vertex` pin each page, and Clock Sweep evicts, as in the
 //! papers.
 
 use std::sync::Arc;

@@ -60,6 +60,17 @@ impl<'a> Asynchronous<'a> {
         self.worklist.activate(v, self.distance(v));
     }
 
+    /// Where the distances of the next round end at the latest.
+    fn round_end(&self) -> u64 {
+        if !is_clustered(self.engine.graph()) {
+            return IDLE;
+        }
+        match self.worklist.first() {
+            IDLE => IDLE,
+            first => self.lengths.bucket_end(first, self.apart),
+        }
+    }
+
     /// Searches until no distance of at most `bound()` can fall; returns the number of rounds.
     /// `bound` is called before every round and must not rise.
     pub fn run(&self, bound: impl Fn() -> u64) -> Result<u64> {
@@ -80,19 +91,6 @@ impl<'a> Asynchronous<'a> {
             } else {
                 self.engine.visit_pages(label, Direction::Out, pages, self)?;
             }
-        }
-    }
-}
-
-impl Asynchronous<'_> {
-    /// Where the distances of the next round end at the latest.
-    fn round_end(&self) -> u64 {
-        match self.worklist.first() {
-            IDLE => IDLE,
-            first if is_clustered(self.engine.graph()) => {
-                self.lengths.bucket_end(first, self.apart)
-            }
-            _ => IDLE,
         }
     }
 }

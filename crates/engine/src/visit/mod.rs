@@ -249,7 +249,8 @@ impl Engine {
         if is_step { Keeps::Last } else { Keeps::First }
     }
 
-    /// What a visit of a set keeps.
+    /// What a visit of a set keeps: of a small frontier the pages that were read last, in a run
+    /// whose visits are of few pages.
     fn keeps_of_set(&self, source: &TaskSource<'_>) -> Keeps {
         let is_step = source.listed().is_some_and(|pages| self.are_few(pages));
         if self.config.few_pages && is_step { Keeps::Last } else { Keeps::First }

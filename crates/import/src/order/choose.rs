@@ -65,8 +65,11 @@ impl<'a> Import<'a> {
     fn try_clusters(&self, gathered: &mut Gathered<'a>) -> Result<Choice> {
         let vertices = gathered.ids.len() as usize;
         let entries = gathered.collected.edges as usize * if self.config.directed { 1 } else { 2 };
-        // Pages have headers, and an index of their lists.
-        let lists = Loaded::memory(vertices, entries + entries / 4 + vertices);
+        // Pages of the graph in natural order have headers and an index of their lists, and weights
+        // lie beside.
+        let graph_bytes = (entries + entries / 4 + vertices) * size_of::<VertexId>()
+            + entries * self.config.weight_bytes();
+        let lists = Loaded::memory(vertices, graph_bytes / size_of::<VertexId>());
         let sufficient =
             |needed| self.sufficient_for(Order::Cluster, self.budget.used().saturating_add(needed));
         let lacks = |budget: usize, spilled| {
@@ -74,7 +77,7 @@ impl<'a> Import<'a> {
             let why = format!("clusters of neighbours need a budget of about {mib} MiB");
             Choice { memory_bytes: Some(budget as u64), ..Choice::natural(why, spilled) }
         };
-        let budget = sufficient(lists + memory(Order::Cluster, vertices, lists));
+        let budget = sufficient(lists + memory(Order::Cluster, vertices, graph_bytes));
         if budget > self.budget.limit() {
             return Ok(lacks(budget, 0));
         }

@@ -24,7 +24,7 @@ const HUBS_MAX: f64 = 0.05;
 /// search is long.
 const EDGES_MIN_PERCENT: u64 = 95;
 /// Most share of edges whose ends lie close together in natural order, about on one page: clusters
-/// have to leave a quarter of the others apart, or fewer.
+/// would have to leave a third of the others apart, or fewer.
 const NEAR_MAX: f64 = 0.85;
 
 /// A sample of edges by the user's ids.

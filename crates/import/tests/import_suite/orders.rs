@@ -6,7 +6,7 @@ use std::fs;
 
 use cenote_device::mix;
 use cenote_import::{ImportConfig, ImportError, NoProgress, import};
-use cenote_store::Order;
+use cenote_store::{Order, WeightType};
 
 use crate::oracle::{
     Id, Lists, assert_imported, assert_imports, expected, file, ids, integers, names, open, tight,
@@ -312,6 +312,24 @@ fn auto_takes_clusters_where_ids_are_of_chance_and_memory_has_room() {
     let needed = report.order_memory_bytes.expect("more than was given");
     let (report, again) = run(1, needed as usize);
     assert!(report.order == "cluster" && again == graph);
+}
+
+#[test]
+fn the_budget_that_auto_names_for_clusters_suffices_with_weights_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = shuffled(800_000);
+    let text: String = ids.windows(2).map(|two| format!("{} {} 2\n", two[0], two[1])).collect();
+    let spec = file(&folder, "a.txt", text.as_bytes());
+    let run = |memory_bytes| {
+        let config = ImportConfig::default().auto_order(true).overwrite(true).threads(1);
+        let config = config.weights(Some(WeightType::U32)).memory_bytes(memory_bytes);
+        let out = folder.path().join("out.cenote");
+        import(std::slice::from_ref(&spec), &out, &config, &NoProgress).unwrap()
+    };
+    let report = run(32 << 20);
+    assert_eq!(report.order, "natural");
+    let needed = report.order_memory_bytes.expect("more than was given");
+    assert_eq!(run(needed as usize).order, "cluster");
 }
 
 #[test]
