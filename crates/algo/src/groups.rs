@@ -1,5 +1,7 @@
 //! Groups of vertices, each named by one of them: components and communities.
 
+use std::cmp;
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{Graph, HugeVec, StateArray, VertexId};
@@ -57,18 +59,71 @@ impl Groups {
                 sizes[label_of(&run[0]) as usize].fetch_add(run.len() as u32, Ordering::Relaxed);
             }
         });
-        let labels = labels.into_plain().into();
-        let mut groups = Self { labels, count: 0, single: 0, largest: 0, largest_label: None };
-        graph.ids()?.for_each_vertex(|v| {
-            let size = u64::from(label_of(&sizes[v as usize]));
-            groups.count += u64::from(size > 0);
-            groups.single += u64::from(size == 1);
-            if size > groups.largest {
-                (groups.largest, groups.largest_label) = (size, Some(v));
-            }
-        })?;
-        Ok(groups)
+        // A deleted vertex is a group of its own that does not count.
+        for &v in graph.deleted() {
+            sizes[v as usize].store(0, Ordering::Relaxed);
+        }
+        let all = parallel::sum_of_blocks(COUNT_TOGETHER, sizes.len(), |range| {
+            let mut all = Sizes::default();
+            range.for_each(|v| all.add(v as VertexId, label_of(&sizes[v])));
+            all
+        });
+        let largest_label = match all.of_largest {
+            0 => None,
+            1 => Some(all.largest_label),
+            _ => first_of_size(graph, &sizes, all.largest)?,
+        };
+        let (count, single, largest) = (all.count, all.single, all.largest.into());
+        Ok(Self { labels: labels.into_plain().into(), count, single, largest, largest_label })
     }
+}
+
+/// Counts of groups.
+#[derive(Clone, Copy, Default)]
+struct Sizes {
+    count: u64,
+    single: u64,
+    largest: u32,
+    /// Groups as large as the largest, and the name of one of them.
+    of_largest: u64,
+    largest_label: VertexId,
+}
+
+impl Sizes {
+    /// Adds the group that a vertex names, if `size` is not 0.
+    fn add(&mut self, label: VertexId, size: u32) {
+        let (group, single) = (u64::from(size > 0), u64::from(size == 1));
+        let one =
+            Self { count: group, single, largest: size, of_largest: group, largest_label: label };
+        *self += one;
+    }
+}
+
+impl AddAssign for Sizes {
+    fn add_assign(&mut self, other: Self) {
+        self.count += other.count;
+        self.single += other.single;
+        match self.largest.cmp(&other.largest) {
+            cmp::Ordering::Less => {
+                self.largest = other.largest;
+                self.of_largest = other.of_largest;
+                self.largest_label = other.largest_label;
+            }
+            cmp::Ordering::Equal => self.of_largest += other.of_largest,
+            cmp::Ordering::Greater => {}
+        }
+    }
+}
+
+/// Of the groups of a size the one whose name has the smallest id.
+fn first_of_size(graph: &Graph, sizes: &[AtomicU32], size: u32) -> Result<Option<VertexId>> {
+    let mut first = None;
+    graph.ids()?.for_each_vertex(|v| {
+        if first.is_none() && sizes[v as usize].load(Ordering::Relaxed) == size {
+            first = Some(v);
+        }
+    })?;
+    Ok(first)
 }
 
 /// Replaces labels by names.

@@ -103,11 +103,14 @@ impl Ranks {
             return Ok(Self { ranks: None, live });
         }
         let mut ranks = HugeVec::zeroed(graph.vertices())?;
-        let mut next = 0;
-        for_each_by_id(graph, |v| {
-            ranks[v as usize] = next;
-            next += 1;
-        })?;
+        // The table in the file counts deleted vertices among the others.
+        if !graph.deleted().is_empty() || !graph.ids()?.copy_ranks(&mut ranks)? {
+            let mut next = 0;
+            for_each_by_id(graph, |v| {
+                ranks[v as usize] = next;
+                next += 1;
+            })?;
+        }
         Ok(Self { ranks: Some(ranks.into()), live })
     }
 
@@ -214,8 +217,12 @@ impl Ranks {
         values: impl Iterator<Item = (VertexId, f64)>,
     ) -> Vec<(VertexId, f64)> {
         let mut top: Vec<(VertexId, f64)> = Vec::new();
-        let values = values.filter(|(v, _)| self.of(*v) < self.live);
         for (v, value) in values {
+            // Most values are too small.
+            let is_less = top.last().is_some_and(|&(_, least)| value < least);
+            if (top.len() == count && is_less) || self.of(v) >= self.live {
+                continue;
+            }
             let precedes = |&(u, other): &(VertexId, f64)| {
                 other > value || other == value && self.of(u) < self.of(v)
             };

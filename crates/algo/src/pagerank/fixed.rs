@@ -22,6 +22,11 @@ const LOW: f64 = 1.5 / (1u64 << 32) as f64;
 const HIGH_STEP: f64 = 2.0 / (1u64 << 52) as f64;
 const LOW_STEP: f64 = HIGH_STEP / (1u64 << 33) as f64;
 
+/// Neighbours of these are one apart: an integer added to their bits is added to their value, if it
+/// is from 0 to 2^52, or, for the second, from -2^51 to 2^51.
+const TO_HIGH: f64 = (1u64 << 52) as f64;
+const TO_LOW: f64 = 1.5 * (1u64 << 52) as f64;
+
 /// A sum of masses below 2 that is the same however its terms are grouped, with steps of 2^-84:
 /// every term is split into whole steps of 2^-51 and of 2^-84, and these are added as integers.
 /// As in Demmel and Nguyen, "Fast Reproducible Floating-Point Summation" (ARITH 2013), but with
@@ -58,6 +63,21 @@ impl WideSum {
         Self { high: self.high.wrapping_add(other.high), low: self.low.wrapping_add(other.low) }
     }
 
+    /// What must be added to `other` for this sum.
+    #[inline(always)]
+    pub fn minus(self, other: Self) -> Self {
+        Self { high: self.high.wrapping_sub(other.high), low: self.low.wrapping_sub(other.low) }
+    }
+
+    /// The mass of a sum below 2 of fewer than 2^18 terms, as [`Self::mass`] gives it, without
+    /// conversions of integers: a loop over many vectorises. A larger sum yields at least 2.
+    #[inline(always)]
+    pub fn mass_below_2(self) -> f64 {
+        let high = f64::from_bits(self.high.wrapping_add(TO_HIGH.to_bits())) - TO_HIGH;
+        let low = f64::from_bits(self.low.wrapping_add(TO_LOW.to_bits())) - TO_LOW;
+        high * HIGH_STEP + low * LOW_STEP
+    }
+
     /// The mass.
     #[inline(always)]
     pub fn mass(self) -> f64 {
@@ -89,6 +109,19 @@ mod tests {
                 WideSum { high: a.high.wrapping_add(b.high), low: a.low.wrapping_add(b.low) };
             assert_eq!(whole, both, "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn fast_masses_and_differences_of_sums_are_exact() {
+        let masses: Vec<f64> = (1..300u32).map(|i| 0.9 / f64::from(i).powi(3)).collect();
+        for terms in 0..masses.len() {
+            let all = sum(&masses[..terms]);
+            assert_eq!(all.mass_below_2().to_bits(), all.mass().to_bits(), "{terms} terms");
+            let less = sum(&masses[..terms / 2]);
+            assert_eq!(all.minus(less).and(less), all);
+        }
+        assert_eq!(sum(&[1.0; 3]).mass_below_2(), 4.0, "at least 2: no mass is lost unseen");
+        assert!(sum(&[f64::EPSILON; 2]).mass_below_2() > 0.0);
     }
 
     #[test]

@@ -30,9 +30,11 @@
 
 mod bands;
 mod fixed;
+mod gather;
 mod pull;
 mod push;
 mod restart;
+mod short_lists;
 mod weighted;
 
 use std::ops::Range;
@@ -49,7 +51,9 @@ use crate::parallel;
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, check_weights, pages};
 pub(crate) use fixed::{WideSum, from_fixed, to_fixed};
-pub(crate) use pull::{Masses, PREFETCH_ENTRIES, gather, rank, share};
+pub(crate) use gather::{PREFETCH_ENTRIES, gather};
+use pull::StepNeeds;
+pub(crate) use pull::{Masses, rank, share};
 use restart::Restart;
 use weighted::Weighted;
 
@@ -122,6 +126,12 @@ impl PageRankConfig {
             Variant::Standard => 1.0,
             Variant::Cave => vertices as f64,
         }
+    }
+
+    /// What is needed of an iteration.
+    fn needs_of(&self, iteration: u32) -> StepNeeds {
+        let is_last = iteration == self.iterations;
+        StepNeeds { change: is_last || self.tolerance.is_some(), ranks: is_last }
     }
 
     fn check(&self, graph: &Graph) -> Result<()> {
@@ -216,6 +226,7 @@ pub(crate) fn store(cell: &AtomicU64, value: f64) {
 
 /// The result of one iteration.
 struct Step {
+    /// By how much ranks change in all, where that is needed.
     change: f64,
 }
 
@@ -229,9 +240,9 @@ fn pull_direction(graph: &Graph) -> Direction {
 }
 
 /// Memory: 16 bytes a vertex; to pull over in-edges of a directed graph, 4 more for the
-/// out-degrees; 24 bytes a page for the sums of lists that span pages; if personalised, or if
-/// vertices are deleted, a bit a vertex. By weight 24 bytes a vertex, and the memory of visits with
-/// weights twice.
+/// out-degrees; 24 bytes a page for the sums of lists that span pages, and 18 KB a thread for those
+/// of short lists; if personalised, or if vertices are deleted, a bit a vertex. By weight
+/// 24 bytes a vertex, and the memory of visits with weights twice.
 ///
 /// # Errors
 /// An index of weights that cannot be read.
@@ -243,7 +254,9 @@ pub fn needs(graph: &Graph, config: &EngineConfig, pagerank: &PageRankConfig) ->
     }
     let n = graph.vertices() as u64;
     let degrees = if graph.is_directed() && pulls(graph) { 4 * n } else { 0 };
-    let extra = pull::PIECE_BYTES * pages(graph, pull_direction(graph)) + degrees + restart;
+    let scratch = if pulls(graph) { config.threads * short_lists::SCRATCH_BYTES } else { 0 };
+    let pieces = pull::PIECE_BYTES * pages(graph, pull_direction(graph)) + scratch as u64;
+    let extra = pieces + degrees + restart;
     Ok(Needs { what: NAME, state_bytes: 16 * n + extra, scratch_bytes: 0 })
 }
 
@@ -341,7 +354,8 @@ pub fn run(
             finish(pagerank, weighted.ranks(), iterations, change, &engine)
         } else if pulls(graph) {
             let mut pull = pull::Pull::new(&engine, pagerank.damping, restart)?;
-            let (iterations, change) = iterate(pagerank, scale, |i| pull.step(i))?;
+            let step = |i| pull.step(i, pagerank.needs_of(i));
+            let (iterations, change) = iterate(pagerank, scale, step)?;
             let ranks = pull.ranks()?;
             finish(pagerank, ranks, iterations, change, &engine)
         } else {

@@ -9,15 +9,12 @@ use cenote_engine::{
 };
 
 use super::fixed::{WideSum, from_fixed, to_fixed};
+use super::gather::{PREFETCH_ENTRIES, gather};
 use super::restart::{Base, Restart};
+use super::short_lists::{self, BLOCK, Block, Scratch, TakeSums};
 use super::{Step, load, store};
 use crate::parallel;
 use crate::report::Result;
-
-/// How many entries ahead to prefetch. A bare gather on two cores, with 71 MB of shares and skewed
-/// random targets, does in million entries a second: 240 without, 300 at 16, 400 at 32, 580 at 64,
-/// 770 at 128.
-pub(crate) const PREFETCH_ENTRIES: usize = 128;
 
 /// The state between iterations.
 pub(super) struct Pull<'e> {
@@ -29,6 +26,8 @@ pub(super) struct Pull<'e> {
     /// its rank.
     shares: HugeVec<AtomicU64>,
     next: HugeVec<AtomicU64>,
+    /// Whether the shares are ranks: after an iteration that was announced as the last.
+    are_ranks: bool,
     /// On a directed graph, whose in-lists do not give the out-degrees.
     out_degrees: Option<HugeVec<AtomicU32>>,
     pieces: Pieces,
@@ -61,6 +60,7 @@ impl<'e> Pull<'e> {
             restart,
             shares: HugeVec::zeroed(n)?,
             next: HugeVec::zeroed(n)?,
+            are_ranks: false,
             out_degrees: None,
             pieces: Pieces {
                 high: HugeVec::zeroed(pages)?,
@@ -89,7 +89,8 @@ impl<'e> Pull<'e> {
         Ok(pull)
     }
 
-    pub fn step(&mut self, iteration: u32) -> Result<Step> {
+    /// An iteration; `needs` says what of it, beside the shares.
+    pub fn step(&mut self, iteration: u32, needs: StepNeeds) -> Result<Step> {
         let kernel = Gather {
             shares: &self.shares,
             next: &self.next,
@@ -98,23 +99,27 @@ impl<'e> Pull<'e> {
             adjacency: adjacency(self.engine, self.direction),
             base: self.restart.base(self.dangling),
             damping: self.damping,
+            needs,
         };
         let label = format!("iteration {iteration}");
         let locals = self.engine.visit(label, self.direction, ActiveSet::All, &kernel)?;
         let Masses { change, dangling } =
-            locals.into_iter().fold(kernel.finish_pieces(), Masses::and);
+            locals.iter().fold(kernel.finish_pieces(), |all, local| all.and(local.masses));
         self.dangling = from_fixed(dangling);
+        self.are_ranks = needs.ranks;
         std::mem::swap(&mut self.shares, &mut self.next);
         Ok(Step { change: from_fixed(change) })
     }
 
     /// The ranks: shares times degrees.
     pub fn ranks(self) -> Result<HugeVec<AtomicU64>> {
-        self.engine.graph().degrees(Direction::Out, &mut |first, degrees| {
-            for (v, &degree) in (first as usize..).zip(degrees) {
-                store(&self.shares[v], rank(load(&self.shares[v]), degree));
-            }
-        })?;
+        if !self.are_ranks {
+            self.engine.graph().degrees(Direction::Out, &mut |first, degrees| {
+                for (v, &degree) in (first as usize..).zip(degrees) {
+                    store(&self.shares[v], rank(load(&self.shares[v]), degree));
+                }
+            })?;
+        }
         Ok(self.shares)
     }
 }
@@ -133,23 +138,6 @@ pub(crate) fn rank(share: f64, degree: u64) -> f64 {
     if degree == 0 { share } else { share * degree as f64 }
 }
 
-/// The sum of the shares of `entries[from..to]`; prefetches ahead in all `entries`.
-#[inline(always)]
-pub(crate) fn gather(shares: &[AtomicU64], entries: &[u32], from: usize, to: usize) -> WideSum {
-    let ahead_max = entries.len().saturating_sub(PREFETCH_ENTRIES).clamp(from, to);
-    let near = &entries[from..ahead_max];
-    let far = &entries[(from + PREFETCH_ENTRIES).min(entries.len())..];
-    let mut sum = WideSum::default();
-    for (&target, &later) in near.iter().zip(far) {
-        prefetch(shares, later as usize);
-        sum.add_biased(load(&shares[target as usize]));
-    }
-    for &target in &entries[ahead_max..to] {
-        sum.add_biased(load(&shares[target as usize]));
-    }
-    sum.without_bias(to - from)
-}
-
 struct Gather<'a> {
     shares: &'a [AtomicU64],
     next: &'a [AtomicU64],
@@ -158,12 +146,22 @@ struct Gather<'a> {
     adjacency: &'a Adjacency,
     base: Base<'a>,
     damping: f64,
+    needs: StepNeeds,
+}
+
+/// What of an iteration is needed beside the shares.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StepNeeds {
+    /// By how much ranks change.
+    pub change: bool,
+    /// The ranks instead of the shares: no iteration follows.
+    pub ranks: bool,
 }
 
 /// Mass in fixed point, summed by one worker.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Masses {
-    /// By how much ranks change in all.
+    /// By how much ranks change in all, where that is needed.
     pub change: u64,
     /// The mass of vertices without out-edges.
     pub dangling: u64,
@@ -176,6 +174,13 @@ impl Masses {
             dangling: self.dangling.wrapping_add(other.dangling),
         }
     }
+
+    /// Adds the change of a rank. Only lists that contradict each other, which `check` reports,
+    /// yield a mass above 1.
+    #[inline(always)]
+    fn add_change(&mut self, before: f64, after: f64) {
+        self.change = self.change.wrapping_add(to_fixed((after - before).abs()));
+    }
 }
 
 impl AddAssign for Masses {
@@ -184,21 +189,32 @@ impl AddAssign for Masses {
     }
 }
 
+/// What a worker collects.
+struct Local {
+    masses: Masses,
+    scratch: Box<Scratch>,
+}
+
 impl Kernel for Gather<'_> {
-    type Local = Masses;
+    type Local = Local;
 
     const ORDER: EntryOrder = EntryOrder::Any;
 
-    fn local(&self) -> Masses {
-        Masses::default()
+    fn local(&self) -> Local {
+        Local { masses: Masses::default(), scratch: Scratch::new() }
     }
 
-    fn list(&self, masses: &mut Masses, list: &List<'_>) {
+    fn list(&self, local: &mut Local, list: &List<'_>) {
         let sum = gather(self.shares, list.targets, 0, list.targets.len());
-        self.take(masses, list, sum);
+        self.take(&mut local.masses, list, sum);
     }
 
-    fn page(&self, masses: &mut Masses, page: &Page<'_>, _: &Purpose<'_>) {
+    fn page(&self, local: &mut Local, page: &Page<'_>, _: &Purpose<'_>) {
+        let Local { masses, scratch } = local;
+        if short_lists::are_short(page) {
+            let mut take = Take { gather: self, masses };
+            return short_lists::sum_page(self.shares, page, scratch, &mut take);
+        }
         let entries = page.entries();
         for &target in &entries[..entries.len().min(PREFETCH_ENTRIES)] {
             prefetch(self.shares, target as usize);
@@ -210,6 +226,24 @@ impl Kernel for Gather<'_> {
             self.take(masses, &list, sum);
             from = to;
         }
+    }
+}
+
+/// The sums of a page go to its vertices.
+struct Take<'a, 'g> {
+    gather: &'a Gather<'g>,
+    masses: &'a mut Masses,
+}
+
+impl TakeSums for Take<'_, '_> {
+    #[inline(always)]
+    fn list(&mut self, list: &List<'_>, sum: WideSum) {
+        self.gather.take(self.masses, list, sum);
+    }
+
+    #[inline(always)]
+    fn block(&mut self, block: &Block<'_>) {
+        self.gather.finish_block(self.masses, block);
     }
 }
 
@@ -243,14 +277,57 @@ impl Gather<'_> {
             None => list_degree,
             Some(degrees) => u64::from(degrees[v as usize].load(Ordering::Relaxed)),
         };
-        let before = rank(load(&self.shares[v as usize]), degree);
         let after = self.base.of(v) + self.damping * sum;
-        store(&self.next[v as usize], share(after, degree));
-        // Only lists that contradict each other, which `check` reports, yield a mass above 1.
-        masses.change = masses.change.wrapping_add(to_fixed((after - before).abs()));
+        let next = share(after, degree);
+        store(&self.next[v as usize], if self.needs.ranks { rank(next, degree) } else { next });
+        if self.needs.change {
+            let before = rank(load(&self.shares[v as usize]), degree);
+            masses.add_change(before, after);
+        }
         if degree == 0 {
             masses.dangling = masses.dangling.wrapping_add(to_fixed(after));
         }
+    }
+
+    /// As [`Self::finish`], for the vertices of a block. Its loops vectorise.
+    #[inline(always)]
+    fn finish_block(&self, masses: &mut Masses, block: &Block<'_>) {
+        let Block { first, lengths, sums } = *block;
+        let vertices = first as usize..first as usize + sums.len();
+        let mut degrees = [0.0; BLOCK];
+        let degrees = &mut degrees[..sums.len()];
+        match self.out_degrees {
+            None => degrees.iter_mut().zip(lengths).for_each(|(to, &from)| *to = from.into()),
+            Some(all) => {
+                let all = all[vertices.clone()].iter().map(|degree| degree.load(Ordering::Relaxed));
+                degrees.iter_mut().zip(all).for_each(|(to, from)| *to = from.into());
+            }
+        }
+        let has_dangling = degrees.iter().fold(false, |has, &degree| has | (degree == 0.0));
+        let mut after = [0.0; BLOCK];
+        let after = &mut after[..sums.len()];
+        self.base.of_all(first, after);
+        for (after, sum) in after.iter_mut().zip(sums) {
+            *after += self.damping * sum.mass_below_2();
+        }
+        if has_dangling {
+            for (degree, after) in degrees.iter_mut().zip(&*after).filter(|(d, _)| **d == 0.0) {
+                masses.dangling = masses.dangling.wrapping_add(to_fixed(*after));
+                *degree = 1.0;
+            }
+        }
+        if self.needs.change {
+            for ((share, degree), after) in
+                self.shares[vertices.clone()].iter().zip(&*degrees).zip(&*after)
+            {
+                masses.add_change(load(share) * degree, *after);
+            }
+        }
+        after.iter_mut().zip(&*degrees).for_each(|(after, degree)| *after /= degree);
+        if self.needs.ranks {
+            after.iter_mut().zip(&*degrees).for_each(|(after, degree)| *after *= degree);
+        }
+        self.next[vertices].iter().zip(&*after).for_each(|(next, &after)| store(next, after));
     }
 
     /// Finishes the vertices whose lists span pages, and clears the sums.

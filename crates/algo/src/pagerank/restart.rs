@@ -134,6 +134,15 @@ impl Base<'_> {
         }
     }
 
+    /// The masses of consecutive vertices.
+    #[inline(always)]
+    pub fn of_all(&self, first: VertexId, masses: &mut [f64]) {
+        match &self.restart.members {
+            None => masses.fill(self.each),
+            Some(_) => (first..).zip(masses).for_each(|(v, mass)| *mass = self.of(v)),
+        }
+    }
+
     #[inline(never)]
     fn of_member(&self, v: VertexId) -> f64 {
         let own = &self.restart.unequal;

@@ -6,7 +6,7 @@ use cenote_algo::AlgoError;
 use cenote_algo::pagerank::{self, PageRankConfig, Variant};
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
-use cenote_engine::EngineConfig;
+use cenote_engine::{EngineConfig, Strategy};
 use cenote_store::{Codec, Counts, Graph, GraphSpec, GraphWriter, IdsSource};
 
 use crate::plain::Ways;
@@ -21,11 +21,20 @@ enum Shape {
 const SHAPES: [Shape; 3] = [Shape::Undirected, Shape::Directed, Shape::DirectedWithInEdges];
 
 fn stored(lists: &[Vec<u32>], shape: Shape, codec: Codec) -> Arc<Graph> {
+    stored_in_pages_of(4096, lists, shape, codec)
+}
+
+fn stored_in_pages_of(
+    page_bytes: usize,
+    lists: &[Vec<u32>],
+    shape: Shape,
+    codec: Codec,
+) -> Arc<Graph> {
     let model = Preset::by_name("optane-p4800x").unwrap().model();
     let device = Arc::new(SimDevice::new(SimConfig::new(model)));
     let in_edges = shape == Shape::DirectedWithInEdges;
     let spec = GraphSpec {
-        page_bytes: 4096,
+        page_bytes,
         vertices: lists.len() as u64,
         directed: shape != Shape::Undirected,
         in_edges,
@@ -209,6 +218,62 @@ fn compare_orders(all: bool) {
             assert_eq!(rank.to_bits(), other.to_bits(), "{shape:?}, vertex {v}");
         }
     }
+}
+
+/// In-lists of all kinds: of one entry, of none to five, of 40 among each other and among short
+/// ones, with targets near each other and far from each other, and one over several pages.
+fn lists_of_all_kinds() -> Vec<Vec<u32>> {
+    let n = 44_000u32;
+    let mut random = 1u64;
+    let mut next = |below: u32| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        ((random >> 33) % u64::from(below)) as u32
+    };
+    let list = |v: u32| {
+        let mut list: Vec<u32> = match v {
+            0..8_000 => vec![next(n)],
+            8_000..16_000 => (0..next(6)).map(|_| next(n)).collect(),
+            16_000..20_000 => (0..40).map(|_| next(n)).collect(),
+            20_000..24_000 => (0..40).map(|i| v + i).collect(),
+            24_000 => (0..5_000).map(|i| 8 * i + 3).collect(),
+            30_000..30_128 => (0..40).map(|i| v + 3 * i).collect(),
+            24_001..34_000 => vec![v - 1, v + 1],
+            _ => (0..next(6)).map(|i| v - 10 * i).collect(),
+        };
+        list.sort_unstable();
+        list.dedup();
+        list.retain(|&target| target != v);
+        list
+    };
+    (0..n).map(list).collect()
+}
+
+#[test]
+fn ranks_are_the_same_list_by_list_and_page_by_page() {
+    let lists = transposed(&lists_of_all_kinds());
+    for page_bytes in [4096, 16 << 10] {
+        let shape = Shape::DirectedWithInEdges;
+        compare_lists_and_pages(&stored_in_pages_of(page_bytes, &lists, shape, Codec::Raw));
+    }
+}
+
+fn compare_lists_and_pages(graph: &Arc<Graph>) {
+    for config in [PageRankConfig::default(), personalised()] {
+        ranks_of(graph, &config.iterations(4), Ways::of(false, 0));
+    }
+    let config = PageRankConfig::default().iterations(3);
+    let run = |strategy, config: &PageRankConfig| {
+        let engine = EngineConfig::with_memory(64 << 20).threads(2).strategy(strategy);
+        pagerank::run(graph, engine, config).unwrap()
+    };
+    let [pages, lists] = [Strategy::Auto, Strategy::Vertex].map(|by| run(by, &config));
+    assert_eq!(pages.ranks(), lists.ranks());
+    assert_eq!(pages.change, lists.change);
+    // A run that does not know which iteration is the last.
+    let tolerance = pages.change.unwrap() * 1.001;
+    let stopped = run(Strategy::Auto, &config.clone().iterations(9).tolerance(Some(tolerance)));
+    assert_eq!((stopped.iterations, stopped.change), (3, pages.change));
+    assert_eq!(stopped.ranks(), pages.ranks());
 }
 
 #[test]

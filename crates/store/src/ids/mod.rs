@@ -33,6 +33,7 @@ use crate::error::{Result, StoreError};
 use crate::log::log_fault;
 use crate::order::Ranks;
 use crate::pages::Pages;
+use crate::stream::Ahead;
 use crate::superblock::{IdKind, SectionKind};
 
 use ascending::{Ascending, STREAMED_IDS};
@@ -321,7 +322,9 @@ impl Ids {
         let tail = self.tail.as_ref();
         let ascending = tail.map_or(ranks.clone(), |tail| tail.ascending(ranks.clone()));
         let mut vertices = match &self.ranks {
-            Some(table) if !ascending.is_empty() => Some(table.vertices(ascending.clone())?),
+            Some(table) if !ascending.is_empty() => {
+                Some(table.vertices(ascending.clone(), Ahead::NEAR)?)
+            }
             _ => None,
         };
         let mut merge = Merge::new(tail, ranks);
@@ -349,10 +352,23 @@ impl Ids {
     fn for_each_vertex_number(&self, mut visit: impl FnMut(VertexId)) -> Result<()> {
         let ascending = 0..self.ascending.count() as VertexId;
         let mut vertices = match &self.ranks {
-            Some(table) => Some(table.vertices(ascending.clone())?),
+            Some(table) => Some(table.vertices(ascending.clone(), Ahead::FAR)?),
             None => None,
         };
-        let mut merge = Merge::new(self.tail.as_ref(), 0..self.vertices() as VertexId);
+        let Some(tail) = &self.tail else {
+            let Some(mut vertices) = vertices else {
+                ascending.for_each(visit);
+                return Ok(());
+            };
+            let mut left = ascending.len();
+            while left > 0 {
+                let part = vertices.next_part()?;
+                part.iter().for_each(|&vertex| visit(vertex));
+                left -= part.len();
+            }
+            return Ok(());
+        };
+        let mut merge = Merge::new(Some(tail), 0..self.vertices() as VertexId);
         let mut appended = |vertex, _: IdRef<'_>| {
             visit(vertex);
             Ok::<(), StoreError>(())
@@ -363,6 +379,15 @@ impl Ids {
             appended(vertex, IdRef::Integer(0))?;
         }
         merge.visit_appended(&mut appended)
+    }
+
+    /// Copies the rank of every vertex, in the order of the vertices. `false`, and nothing copied,
+    /// where the file has no such table: in the natural order, and once vertices were added.
+    pub fn copy_ranks(&self, to: &mut [VertexId]) -> Result<bool> {
+        match (&self.ranks, &self.tail) {
+            (Some(ranks), None) => ranks.copy_ranks(to).map(|()| true),
+            _ => Ok(false),
+        }
     }
 
     /// Reads all ids, those of deleted vertices too, into memory, for access in random order.

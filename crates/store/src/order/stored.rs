@@ -64,27 +64,35 @@ impl Ranks {
     }
 
     /// Streams the vertices of a range of ranks.
-    pub fn vertices(&self, ranks: Range<VertexId>) -> Result<Run<'_>> {
-        self.run(self.vertex_of, ranks)
+    pub fn vertices(&self, ranks: Range<VertexId>, ahead: Ahead) -> Result<Run<'_>> {
+        self.run(self.vertex_of, ranks, ahead)
     }
 
     /// Reads the ranks of all vertices into memory.
     pub fn load(&self) -> Result<Vec<VertexId>> {
-        let all = 0..self.rank_of.items as VertexId;
-        let mut run = self.run(self.rank_of, all.clone())?;
-        let mut table = Vec::with_capacity(all.len());
-        for _ in all {
-            table.push(run.next()?);
-        }
+        let mut table = vec![0; self.rank_of.items as usize];
+        self.copy_ranks(&mut table)?;
         Ok(table)
     }
 
-    fn run(&self, section: Section, entries: Range<VertexId>) -> Result<Run<'_>> {
+    /// Copies the ranks of all vertices; `to` has room for just as many.
+    pub fn copy_ranks(&self, to: &mut [VertexId]) -> Result<()> {
+        let mut run = self.run(self.rank_of, 0..self.rank_of.items as VertexId, Ahead::FAR)?;
+        let mut copied = 0;
+        while copied < to.len() {
+            let part = run.next_part()?;
+            to[copied..][..part.len()].copy_from_slice(part);
+            copied += part.len();
+        }
+        Ok(())
+    }
+
+    fn run(&self, section: Section, entries: Range<VertexId>, ahead: Ahead) -> Result<Run<'_>> {
         let per_page = format::entries_per_page(self.pages.page_bytes()) as u64;
         let (start, end) = (u64::from(entries.start), u64::from(entries.end));
         let first = section.first_page;
         let pages = first + start / per_page..first + end.div_ceil(per_page);
-        let stream = self.pages.stream(pages, Ahead::NEAR)?;
+        let stream = self.pages.stream(pages, ahead)?;
         let skip = (start % per_page) as usize;
         Ok(Run { ranks: self, section, stream, batch: Vec::new(), at: skip })
     }
@@ -106,6 +114,15 @@ impl Run<'_> {
         }
         self.at += 1;
         Ok(self.batch[self.at - 1])
+    }
+
+    /// The entries up to the end of the page. An error after the last.
+    pub fn next_part(&mut self) -> Result<&[VertexId]> {
+        if self.batch.is_empty() || self.at == self.batch.len() {
+            self.next_page()?;
+        }
+        let from = std::mem::replace(&mut self.at, self.batch.len());
+        Ok(&self.batch[from..])
     }
 
     fn next_page(&mut self) -> Result<()> {

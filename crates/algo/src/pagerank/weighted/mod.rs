@@ -21,7 +21,8 @@ use cenote_engine::{
 };
 
 use super::fixed::{WideSum, from_fixed, to_fixed};
-use super::pull::{Masses, PREFETCH_ENTRIES};
+use super::gather::PREFETCH_ENTRIES;
+use super::pull::Masses;
 use super::restart::Restart;
 use super::{Step, load, pull_direction, pulls, store};
 use crate::parallel;
