@@ -13,9 +13,10 @@ them. All are undirected, without repeated edges and loops; weights are whole nu
 
 Cenote's graphs are imported with `--order auto`, or another. It runs cold, with a share of the
 graph's pages as memory plus its vertex state, and its reads are counted; as much memory is touched
-and freed before, since a virtual machine may have given it back to its host. The rivals have the graph
-in memory, and their loading is not counted: NetworKit, igraph and SciPy where Python has them, and
-the GAP benchmark suite where the environment variable GAPBS names the folder of its built programs.
+and freed before, since a virtual machine may have given it back to its host. The rivals have the
+graph in memory, and their loading is not counted: NetworKit, igraph and SciPy where Python has
+them, and the GAP benchmark suite where the environment variable GAPBS names the folder of its built
+programs.
 Contenders take turns; figures are medians. After a call of more than a third of --limit seconds a
 contender does not repeat that kernel, and one of more than --limit is ended and recorded as such.
 Contenders must agree on the answers. Rows go to experiments/runs/DATE-gap.jsonl, from which

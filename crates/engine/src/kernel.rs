@@ -21,7 +21,8 @@ use crate::tasks::PageTask;
 /// | [`visit_pages`](crate::Engine::visit_pages) | [`page`](Kernel::page) |
 /// | [`visit_weighted`](crate::Engine::visit_weighted),
 /// [`visit_weighted_once`](crate::Engine::visit_weighted_once) |
-/// [`weighted_list`](Kernel::weighted_list), and [`prefetch`](Kernel::prefetch) before it |
+/// [`wants`](Kernel::wants), [`weighted_list`](Kernel::weighted_list), and
+/// [`prefetch`](Kernel::prefetch) before it |
 /// | [`visit_weighted_pages`](crate::Engine::visit_weighted_pages) | [`entries`](Kernel::entries),
 /// then [`page`](Kernel::page) |
 /// | [`visit_hub_neighbours`](crate::Engine::visit_hub_neighbours),
@@ -55,6 +56,12 @@ pub trait Kernel: Sync {
     /// Pieces also end where a page of weights ends, and at changes of the log.
     fn weighted_list(&self, local: &mut Self::Local, list: &List<'_>, _weights: Weights<'_>) {
         self.list(local, list);
+    }
+
+    /// Called in visits of lists with weights when an active list was read: whether it is to be
+    /// processed. If not, it need not wait for its weights.
+    fn wants(&self, _v: VertexId) -> bool {
+        true
     }
 
     /// Called in visits of lists with weights: targets of lists that follow soon, of which a kernel

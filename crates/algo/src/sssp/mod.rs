@@ -301,11 +301,12 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Resu
     let by_passes = residual::applies(graph, config, sssp)
         .then(|| residual::likely_passes(graph, bytes, config.threads))
         .flatten();
-    let (likely, at_most, because) = if let Some(passes) = by_passes {
-        let because = format!(
-            "all lists and their weights about {passes:.1} times: of these, edges that may still \
-             shorten a path fit in memory"
-        );
+    let (likely, at_most, because) = if let Some((passes, fit)) = by_passes {
+        let kept = match fit {
+            true => ": of these, edges that may still shorten a path fit in memory",
+            false => ", in passes in the order of the file",
+        };
+        let because = format!("all lists and their weights about {passes:.1} times{kept}");
         (reads(passes + parents), reads(visits(graph).max(2.0 * passes) + parents), because)
     } else if !is_lattice(graph) || !goes_without_steps(config) {
         let visits = visits(graph) + parents;

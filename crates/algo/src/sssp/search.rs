@@ -70,8 +70,7 @@ impl<'e> Search<'e> {
 
     /// Searches in buckets, from the vertices in `far`.
     pub fn run(&mut self) -> Result<()> {
-        // Steps before the passes on the residual graph do not count.
-        self.step_budget = step_budget(self.engine);
+        self.forget_steps();
         while let Some(first) = self.first() {
             self.buckets += 1;
             let end = self.lengths.bucket_end(first, self.delta);
@@ -108,6 +107,11 @@ impl<'e> Search<'e> {
     pub(super) fn finish_nearby(&mut self) -> Result<bool> {
         self.count_step();
         self.cut_nearby()?.map_or(Ok(false), |cut| self.finish_by(Some(cut)).map(|()| true))
+    }
+
+    /// Steps before large passes do not count for [`Search::finish_without_steps`].
+    pub(super) fn forget_steps(&mut self) {
+        self.step_budget = step_budget(self.engine);
     }
 
     /// Counts the next step; whether it is better not to go on in steps.

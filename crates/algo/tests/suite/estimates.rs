@@ -113,7 +113,7 @@ fn all_delta_runs_are_kept_beside_all_pages_if_there_is_room() {
             assert!(plan.total_bytes() <= memory, "{plan:?}");
             assert_eq!(plan.run_bytes, expected, "{plan:?}");
         }
-        let ranks = PageRankConfig::default().iterations(5);
+        let ranks = PageRankConfig::default().iterations(10);
         let read = |memory| {
             let config = EngineConfig::with_memory(memory).threads(2);
             pagerank::run(&graph, config, &ranks).unwrap().run.stats.bytes_read

@@ -164,7 +164,8 @@ impl<K: Kernel> Dispatch<ListCopies> for WeightedLists<'_, K> {
             }
         };
         if let Some(vertices) = active.list() {
-            for &v in &vertices[task.from as usize..task.to as usize] {
+            let vertices = &vertices[task.from as usize..task.to as usize];
+            for &v in vertices.iter().filter(|&&v| kernel.wants(v)) {
                 let place = (v - page.first_vertex()) as usize;
                 dispatch(&page.list(place), page.start(place));
             }
@@ -172,7 +173,7 @@ impl<K: Kernel> Dispatch<ListCopies> for WeightedLists<'_, K> {
         }
         let mut start = 0;
         for list in page.lists() {
-            if active.contains(list.vertex) {
+            if active.contains(list.vertex) && kernel.wants(list.vertex) {
                 dispatch(&list, start);
             }
             start += list.targets.len();

@@ -135,17 +135,26 @@ impl Edges {
     }
 
     /// No edges of a graph with weights, with room for some in so many bytes, a share for each
-    /// worker.
+    /// worker; with none if [`Edges::has_room`] says so.
     pub fn new(graph: &Graph, bytes: u64, workers: usize) -> Result<Self> {
-        let share = Self::words_in(graph, bytes) / workers;
+        let share = match Self::has_room(graph, bytes, workers) {
+            true => Self::words_in(graph, bytes) / workers,
+            false => 0,
+        };
+        let groups = if share > 0 { graph.vertices().div_ceil(GROUP) } else { 0 };
         Ok(Self {
             format: Format::of(graph).expect("a graph with weights"),
             words: HugeVec::zeroed(share * workers)?,
-            heads: HugeVec::zeroed(graph.vertices().div_ceil(GROUP))?,
+            heads: HugeVec::zeroed(groups)?,
             share,
             shares_taken: AtomicUsize::new(0),
             misfits: AtomicBool::new(false),
         })
+    }
+
+    /// Whether it has no room.
+    pub fn is_none(&self) -> bool {
+        self.words.is_empty()
     }
 
     /// About how many edges fit, where lists have so many each.

@@ -10,7 +10,8 @@
 //!
 //! If the edges do not fit in memory, only those are kept that lead to lengths below a limit. The
 //! search on them makes all distances below the limit final, and the next pass begins from there.
-//! Where a pass would keep too small a share of these edges, buckets go on instead.
+//! Where too many edges would be left out, passes go before that keep none: they follow the active
+//! lists in the order of the file, and those that become active further on, too.
 //!
 //! Rounding keeps the order of sums, so that all this holds for floating-point lengths, too.
 //!
@@ -26,6 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_engine::{ActiveSet, Bitmap, Direction, EngineConfig, FrontierPart, Graph, VertexId};
 
 use super::SsspConfig;
+use super::length::UNREACHED;
 use super::paths::Paths;
 use super::relax::keep_active;
 use super::search::Search;
@@ -49,13 +51,21 @@ const STEPS_SHARE: u64 = 12;
 /// How often a bucket is halved to make a step small.
 const HALVINGS: i32 = 16;
 
-/// A pass is worth while if so many times the edges that fit are to be kept: distances fall while
-/// it goes on, so that fewer are.
-const TIMES_WORTH: f64 = 4.0;
+/// A pass keeps edges if at most so many times those that fit are to be kept: with hubs distances
+/// fall while it goes on, so that fewer are. On a uniform random graph 4 took up to twice as long.
+const TIMES_KEPT: f64 = 1.0;
 
-/// A pass begins with a limit that keeps so many times the edges that fit; with hubs it may be
-/// more, since distances fall faster.
-const TIMES_KEPT: f64 = 1.5;
+/// The same for a graph with hubs.
+const TIMES_KEPT_WITH_HUBS: f64 = 4.0;
+
+/// A pass that keeps no edges follows distances of so many buckets of the usual width. By a model,
+/// on a uniform random graph 1.5 take 8.5 passes and relax each edge 1.8 times, 1 takes 9 and 1.1,
+/// 2 take 8.6 and 2.5, and steps of one 10.6 and 1.4.
+const BUCKETS_FOLLOWED: f64 = 1.5;
+
+/// It reads the lists of all vertices that are not final if those that are active lie on so large a
+/// part of the pages.
+const DENSE: f64 = 0.4;
 
 /// A bucket in memory begins with about one of this many of the active vertices.
 const BUCKET_SHARE: usize = 4;
@@ -91,43 +101,53 @@ pub(super) fn applies(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -
     goes_without_steps(config) && graph.is_weighted() && !is_lattice(graph) && sssp.delta.is_none()
 }
 
-/// About how often such a search reads all lists, with so much memory for edges; `None` if it is
-/// likely to go on in buckets. Measured on Kronecker and uniform graphs of 2^20 vertices.
-pub(super) fn likely_passes(graph: &Graph, bytes: u64, threads: usize) -> Option<f64> {
-    let room = bytes.saturating_sub(bytes_of_sets(graph));
-    if !Edges::has_room(graph, room, threads) {
-        return None;
-    }
+fn times_kept(graph: &Graph) -> f64 {
+    if has_hubs(graph) { TIMES_KEPT_WITH_HUBS } else { TIMES_KEPT }
+}
+
+/// About how often such a search reads all lists, with so much memory for sets and edges, and
+/// whether edges soon fit; `None` if it goes on in buckets. Measured on Kronecker and uniform
+/// graphs of 2^20 vertices.
+pub(super) fn likely_passes(graph: &Graph, bytes: u64, threads: usize) -> Option<(f64, bool)> {
+    let room = bytes.checked_sub(bytes_of_sets(graph))?;
+    let has_room = Edges::has_room(graph, room, threads);
     let fitting = Edges::capacity_of(graph, room, LIST_EDGES) / (entries(graph) as f64).max(1.0);
-    match has_hubs(graph) {
-        true => Some(1.4),
-        false => (fitting * TIMES_WORTH >= 1.0).then(|| 1.2 + 0.3 / fitting.min(1.0)),
-    }
+    Some(match has_hubs(graph) {
+        true if has_room => (1.4, true),
+        true => (3.5, false),
+        false if has_room && fitting >= 0.25 => (2.5 + 0.15 / fitting.min(1.0), true),
+        false => (7.7, false),
+    })
 }
 
 /// Searches from the vertices in [`Search::far`]. False if the search is to go on in buckets, from
 /// those that it then has.
 pub(super) fn search(search: &mut Search<'_>) -> Result<bool> {
     let (graph, threads) = (search.engine.graph(), search.engine.config().threads);
-    let room = search.engine.memory().scratch_bytes.saturating_sub(bytes_of_sets(graph));
-    if !Edges::has_room(graph, room, threads) {
+    let (memory, sets) = (search.engine.memory().scratch_bytes, bytes_of_sets(graph));
+    if memory < sets {
         return Ok(false);
     }
     if begin(search)? {
         return Ok(true);
     }
-    let mut edges = Edges::new(graph, room, threads)?;
+    search.forget_steps();
+    let mut edges = Edges::new(graph, memory - sets, threads)?;
     let (active, done) = (Bitmap::new(graph.vertices())?, Bitmap::new(graph.vertices())?);
     let mut residual = Residual { search, active, done, steps: 0 };
-    let mut from = 0;
+    let (mut from, times) = (0, times_kept(graph));
     while let Some(first) = residual.search.first() {
         from = first.max(from);
-        let found = residual.sample(from)?;
-        if found.edges() > TIMES_WORTH * edges.capacity(found.of_list) {
-            return Ok(false);
+        let keeps = !edges.is_none() && !residual.are_few() && {
+            let Found { edges: all, of_list } = residual.sample(from)?;
+            all <= times * edges.capacity(of_list)
+        };
+        if keeps {
+            let Some(limit) = residual.pass(&mut edges, from)? else { return Ok(false) };
+            from = limit;
+        } else if residual.follow(&mut edges, from)? {
+            return Ok(true);
         }
-        let Some(limit) = residual.pass(&mut edges, from, &found)? else { return Ok(false) };
-        from = limit;
     }
     Ok(true)
 }
@@ -182,35 +202,24 @@ impl Residual<'_, '_> {
         Sample { engine, distances, lengths: *lengths, from, bound }.take()
     }
 
+    /// Whether so few vertices are active that a step from them reads little.
+    fn are_few(&self) -> bool {
+        let Search { engine, far, .. } = &*self.search;
+        far.count() < pages(engine.graph(), Direction::Out) / STEP_SHARE
+    }
+
     /// Makes distances final below a limit; returns it, or `None` if buckets are better.
     /// Vertices of [`Search::far`] are active; distances that are not final are at least `from`.
-    fn pass(&mut self, edges: &mut Edges, from: u64, found: &Found) -> Result<Option<u64>> {
-        self.prepare(from);
+    fn pass(&mut self, edges: &mut Edges, from: u64) -> Result<Option<u64>> {
+        self.prepare(from, UNREACHED);
         edges.clear();
-        let search = &mut *self.search;
-        let all = search.bound().saturating_add(1);
-        let times = if has_hubs(search.engine.graph()) { TIMES_WORTH } else { TIMES_KEPT };
-        let room = times * edges.capacity(found.of_list);
-        let limit = found.limit(room).unwrap_or(all).min(all);
-        search.buckets += 1;
-        let paths = Paths::new(search.engine.graph(), &search.distances);
-        let sweep = Sweep {
-            paths: &paths,
-            distances: &search.distances,
-            edges,
-            active: &self.active,
-            far: &search.far,
-            from,
-            limit: AtomicU64::new(limit),
-            bound: search.bound(),
-        };
-        let (label, lists) = (format!("pass {}", search.buckets), ActiveSet::NotIn(&self.done));
-        let shares = search.engine.visit_weighted(label, Direction::Out, lists, &sweep)?;
-        let limit = sweep.limit.into_inner();
+        let all = self.search.bound().saturating_add(1);
+        self.search.buckets += 1;
+        let (shares, limit) = self.sweep(edges, (from, all, UNREACHED))?;
         if edges.has_misfits() {
             let fault = "a weight is larger than the largest of the graph".to_owned();
             return Err(AlgoError::Contradiction {
-                file: search.engine.graph().device().name(),
+                file: self.search.engine.graph().device().name(),
                 fault,
             });
         }
@@ -225,12 +234,65 @@ impl Residual<'_, '_> {
         Ok(if ends { Some(limit) } else { None })
     }
 
-    /// Before a pass: its active vertices, and those whose lists are not needed.
-    fn prepare(&mut self, from: u64) {
+    /// Follows the active vertices of a wide bucket, and those whose distances fall within it while
+    /// the pass goes on, if their lists come later. True if the search is over.
+    fn follow(&mut self, edges: &mut Edges, from: u64) -> Result<bool> {
         let search = &mut *self.search;
+        let end = search.lengths.bucket_end(from, BUCKETS_FOLLOWED * search.delta);
+        search.buckets += 1;
+        search.take_bucket(end);
+        let (engine, active) = (search.engine, ActiveSet::In(&search.frontier));
+        let remaining = engine.active_pages(Direction::Out, &active);
+        if (remaining as f64) < DENSE * pages(engine.graph(), Direction::Out) as f64 {
+            if search.finish_without_steps()? {
+                return Ok(true);
+            }
+            search.step(end)?;
+            search.put_back();
+            return Ok(false);
+        }
+        search.put_back();
+        search.forget_steps();
+        self.prepare(from, end);
+        edges.clear();
+        self.sweep(edges, (from, from, end)).map(|_| false)
+    }
+
+    /// A pass over the lists of all vertices that are not final. Returns the edges that were kept
+    /// and the limit of the lengths to which they lead, which may have fallen.
+    fn sweep(
+        &mut self,
+        edges: &Edges,
+        (from, limit, end): (u64, u64, u64),
+    ) -> Result<(Vec<Share>, u64)> {
+        let search = &*self.search;
+        let paths = Paths::new(search.engine.graph(), &search.distances);
+        let sweep = Sweep {
+            paths: &paths,
+            distances: &search.distances,
+            edges,
+            active: &self.active,
+            far: &search.far,
+            from,
+            end,
+            limit: AtomicU64::new(limit),
+            bound: search.bound(),
+        };
+        let keeps = if limit > from { ", edges kept" } else { "" };
+        let label = format!("pass {}{keeps}", search.buckets);
+        let lists = ActiveSet::NotIn(&self.done);
+        let shares = search.engine.visit_weighted(label, Direction::Out, lists, &sweep)?;
+        Ok((shares, sweep.limit.into_inner()))
+    }
+
+    /// Before a pass: its active vertices, those nearer than `end`, and those whose lists are not
+    /// needed.
+    fn prepare(&mut self, from: u64, end: u64) {
+        let search = &mut *self.search;
+        search.take_bucket(end);
         self.active.clear();
-        self.active.merge(&search.far);
-        search.far.clear();
+        self.active.merge(search.frontier.bits());
+        search.frontier.clear();
         self.done.clear();
         let (active, distances) = (&self.active, &search.distances);
         parallel::insert_where(&self.done, 0..distances.len() as VertexId, |v| {

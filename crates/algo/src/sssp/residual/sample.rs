@@ -25,24 +25,10 @@ pub(super) struct Sample<'a> {
 
 /// What it has found.
 pub(super) struct Found {
-    /// The least lengths of paths over edges that would be kept, ascending.
-    lows: Vec<u64>,
-    /// How many edges of the graph one of these stands for.
-    times: f64,
-    /// Edges that would be kept of a list that has any.
-    pub of_list: f64,
-}
-
-impl Found {
     /// About how many edges would be kept.
-    pub fn edges(&self) -> f64 {
-        self.lows.len() as f64 * self.times
-    }
-
-    /// About where to limit lengths so that so many are kept; `None` if they are not more.
-    pub fn limit(&self, edges: f64) -> Option<u64> {
-        self.lows.get((edges / self.times) as usize).copied()
-    }
+    pub edges: f64,
+    /// Of a list that has any.
+    pub of_list: f64,
 }
 
 impl Sample<'_> {
@@ -54,14 +40,10 @@ impl Sample<'_> {
         let tasks: Vec<_> = (0..count).map(page).collect();
         let pages = NamedPages::of_pass(&tasks);
         let found = self.engine.visit_weighted_pages("sample", Direction::Out, pages, self)?;
-        let (mut lows, mut seen, mut lists) = (Vec::new(), 0, 0);
-        for part in found {
-            lows.extend(part.lows);
-            (seen, lists) = (seen + part.seen, lists + part.lists);
-        }
-        lows.sort_unstable();
-        let of_list = lows.len() as f64 / f64::max(lists as f64, 1.0);
-        Ok(Found { lows, times: entries(graph) as f64 / f64::max(seen as f64, 1.0), of_list })
+        let of_all = |count: fn(&Part) -> u64| found.iter().map(count).sum::<u64>() as f64;
+        let (kept, seen) = (of_all(|part| part.kept), of_all(|part| part.seen));
+        let edges = kept * entries(graph) as f64 / seen.max(1.0);
+        Ok(Found { edges, of_list: kept / of_all(|part| part.lists).max(1.0) })
     }
 
     fn distance(&self, v: VertexId) -> u64 {
@@ -71,7 +53,7 @@ impl Sample<'_> {
 
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    lows: Vec<u64>,
+    kept: u64,
     seen: u64,
     lists: u64,
 }
@@ -86,14 +68,12 @@ impl Kernel for Sample<'_> {
     fn page(&self, part: &mut Part, page: &Page<'_>, purpose: &Purpose<'_>) {
         part.seen += page.entries().len() as u64;
         for list in page.lists().filter(|list| self.distance(list.vertex) > self.from) {
-            let before = part.lows.len();
+            let before = part.kept;
             let (start, weights) = ((self.lengths, self.from), purpose.weights.as_ref());
             for_each_path((page, list.vertex), start, weights, |target, low| {
-                if low <= self.bound && low < self.distance(target) {
-                    part.lows.push(low);
-                }
+                part.kept += u64::from(low <= self.bound && low < self.distance(target));
             });
-            part.lists += u64::from(part.lows.len() > before);
+            part.lists += u64::from(part.kept > before);
         }
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct Sweep<'a> {
     pub far: &'a Bitmap,
     /// Distances that are not final are at least this.
     pub from: u64,
+    /// Vertices from this distance on that fall during the pass wait for the next.
+    pub end: u64,
     /// Edges that lead to longer paths than this in any case are not kept. It only falls.
     pub limit: AtomicU64,
     /// Longer paths are ignored.
@@ -32,6 +34,15 @@ pub(super) struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
+    /// Whether it keeps edges, or follows lists alone.
+    fn keeps(&self) -> bool {
+        self.limit.load(Ordering::Relaxed) > self.from
+    }
+
+    fn prefetch_all(&self, targets: &[VertexId]) {
+        targets.iter().for_each(|&target| prefetch(self.distances, target as usize));
+    }
+
     fn list_of<W: Copy>(
         &self,
         share: &mut Share,
@@ -41,7 +52,7 @@ impl Sweep<'_> {
         bits: impl Fn(W) -> u64,
     ) {
         let v = list.vertex;
-        let has_fallen = self.far.contains(v);
+        let has_fallen = self.far.contains(v) && self.paths.distance(v) < self.end;
         // Of a list in pieces, each may be visited at another distance.
         if has_fallen && list.skip == 0 && list.targets.len() as u64 == list.degree {
             self.far.remove(v);
@@ -50,6 +61,10 @@ impl Sweep<'_> {
         }
         let is_active = has_fallen || self.active.contains(v);
         let before = self.paths.distance(v);
+        let limit = self.limit.load(Ordering::Relaxed);
+        if limit <= self.from && is_active {
+            self.prefetch_all(list.targets);
+        }
         let edges = list.targets.iter().copied().zip(weights.iter().copied());
         if is_active && before != UNREACHED {
             let least = before.min(self.from);
@@ -72,8 +87,7 @@ impl Sweep<'_> {
                     self.keep(share, (v, target, bits(weight)), low);
                 }
             }
-        } else if before > self.from {
-            let limit = self.limit.load(Ordering::Relaxed);
+        } else if before > self.from && limit > self.from {
             for (target, weight) in edges {
                 let low = add(self.from, weight);
                 if low < limit && low < self.paths.distance(target) {
@@ -132,8 +146,15 @@ impl Kernel for Sweep<'_> {
         self.edges.share()
     }
 
+    fn wants(&self, v: VertexId) -> bool {
+        self.keeps() || self.active.contains(v) || self.far.contains(v)
+    }
+
+    /// Not where few lists are followed, which prefetch their own.
     fn prefetch(&self, targets: &[VertexId]) {
-        targets.iter().for_each(|&target| prefetch(self.distances, target as usize));
+        if self.keeps() {
+            self.prefetch_all(targets);
+        }
     }
 
     fn weighted_list(&self, share: &mut Share, list: &List<'_>, weights: Weights<'_>) {

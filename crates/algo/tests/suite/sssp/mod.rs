@@ -1,6 +1,8 @@
 //! Shortest paths against Bellman and Ford's plain rounds over lists in memory: every type of
 //! weight, all strategies, 1 to 3 threads, with pages in memory and without.
 
+mod residual;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -461,74 +463,6 @@ fn a_lattice_that_does_not_fit_is_searched_part_by_part() {
 #[ignore = "long: make soak"]
 fn longer_a_lattice_that_does_not_fit_is_searched_part_by_part() {
     check_parts(&kinds().collect::<Vec<_>>(), &[1, 2, 3, 4, 12]);
-}
-
-/// A random graph of 16 edges a vertex, to the first vertices more often if it has hubs.
-fn dense_random(kind: WeightType, has_hubs: bool, weight_max: u64) -> Plain {
-    let n = 6_000;
-    let mut random = Random(11);
-    let mut graph = Plain::new(n as usize, false, Some(kind));
-    for source in 0..n {
-        for _ in 0..16 {
-            let part = random.below(n);
-            let target = if has_hubs { part * part / n * part / n } else { part };
-            if target != source {
-                graph.edge(source as u32, target as u32, 1 + random.below(weight_max));
-            }
-        }
-    }
-    graph
-}
-
-/// Searches a graph with so much memory beside the state; returns how often edges were kept in
-/// memory, and how often the pages of lists and weights were read.
-fn passes_of(plain: &Plain, threads: usize, percent: u64, what: &str) -> (usize, f64) {
-    let graph = plain.stored();
-    let needs = sssp::needs(&graph, &config(Strategy::Auto, threads, 0), &from(0)).unwrap();
-    let lists = graph.adjacency(Direction::Out).unwrap().pages() * 4096;
-    let memory =
-        needs.state_bytes + graph.memory_bytes() as u64 + (1 << 20) + lists * percent / 100;
-    let given = config(Strategy::Auto, threads, memory).explain(true);
-    let found = sssp::run(&graph, given, &from(0)).unwrap();
-    sssp::verify(&graph, &found).unwrap();
-    let plain = sssp::run(&graph, config(Strategy::Block, 1, 64 << 20), &from(0)).unwrap();
-    assert_eq!(format!("{:?}", found.distances()), format!("{:?}", plain.distances()), "{what}");
-    let passes = found.run.steps.iter().filter(|step| step.label.starts_with("pass")).count();
-    let weights = graph.weights(Direction::Out).unwrap().pages() * 4096;
-    (passes, found.run.stats.bytes_read as f64 / (lists + weights) as f64)
-}
-
-/// Weights that share a word with a target, that need one of their own, and that need two.
-#[test]
-fn edges_that_may_shorten_a_path_are_kept_in_memory() {
-    let kinds = [
-        (WeightType::U32, 255),
-        (WeightType::U32, 1 << 31),
-        (WeightType::F32, 255),
-        (WeightType::I64, 1 << 31),
-        (WeightType::F64, 255),
-    ];
-    for (at, (kind, weight_max)) in kinds.into_iter().enumerate() {
-        let what = format!("{kind:?} up to {weight_max}");
-        let (passes, reads) =
-            passes_of(&dense_random(kind, true, weight_max), 1 + at % 2, 60, &what);
-        assert!((1..=2).contains(&passes) && reads < 5.0, "{what}: {passes} passes, {reads} reads");
-    }
-}
-
-/// Where all edges that matter do not fit, each pass keeps those up to a limit.
-#[test]
-fn edges_up_to_a_limit_are_kept_where_not_all_fit() {
-    for (kind, weight_max, percent) in
-        [(WeightType::U32, 255, 1), (WeightType::F64, 1 << 20, 60), (WeightType::I64, 1, 60)]
-    {
-        for threads in [1, 3] {
-            let what = format!("{kind:?} up to {weight_max}, {threads} threads");
-            let graph = dense_random(kind, false, weight_max);
-            let (passes, reads) = passes_of(&graph, threads, percent, &what);
-            assert!(passes > 1 && reads < 8.0, "{what}: {passes} passes, {reads} reads");
-        }
-    }
 }
 
 /// Cliques in a row, in the order of the file, each joined to the next by an edge.
