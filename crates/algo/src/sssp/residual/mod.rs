@@ -241,9 +241,9 @@ impl Residual<'_, '_> {
         let end = search.lengths.bucket_end(from, BUCKETS_FOLLOWED * search.delta);
         search.buckets += 1;
         search.take_bucket(end);
-        let (engine, active) = (search.engine, ActiveSet::In(&search.frontier));
-        let remaining = engine.active_pages(Direction::Out, &active);
-        if (remaining as f64) < DENSE * pages(engine.graph(), Direction::Out) as f64 {
+        let active = ActiveSet::In(&search.frontier);
+        let active = search.engine.active_pages(Direction::Out, &active) as f64;
+        if active < DENSE * pages(search.engine.graph(), Direction::Out) as f64 {
             if search.finish_without_steps()? {
                 return Ok(true);
             }
