@@ -21,9 +21,10 @@
 //!
 //! **Trick.** [`pull`]: each vertex keeps rank / degree, so an entry costs one prefetched load and
 //! two integer additions, which may be grouped by pages in any way; only the vertex's own result is
-//! written. It needs in-lists: undirected graphs, and directed ones with in-edges. [`push`] is for
-//! the others: ranks are added to the targets in fixed point, because integer sums do not depend on
-//! the order. [`weighted`] does both by weight.
+//! written; pages of [`short_lists`] are summed many lists at a time. It needs in-lists: undirected
+//! graphs, and directed ones with in-edges. [`push`] is for the others: ranks are added to the
+//! targets in fixed point, because integer sums do not depend on the order. [`weighted`] does both
+//! by weight.
 //!
 //! Ranks are the same to the last bit for any number of threads, strategy, depth, device, codec or
 //! order of the vertices.
