@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{Bitmap, Graph, HugeVec, VertexId};
+use cenote_engine::{Bitmap, Graph, HugeVec, VertexId, prefetch};
 
 use crate::neighbourhood::directions;
 use crate::parallel;
@@ -95,6 +95,12 @@ impl Bounds {
     #[inline(always)]
     pub fn get(&self, v: VertexId) -> u32 {
         self.of[v as usize].load(Ordering::Relaxed)
+    }
+
+    /// Loads a bound that is needed soon.
+    #[inline(always)]
+    pub fn prefetch(&self, v: VertexId) {
+        prefetch(&self.of, v as usize);
     }
 
     #[inline(always)]

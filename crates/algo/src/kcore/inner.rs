@@ -23,6 +23,9 @@ use crate::parallel;
 use crate::report::Result;
 use crate::residual::{Kept, Parts, ResidualPart};
 
+/// How many entries ahead bounds are prefetched.
+const PREFETCH_ENTRIES: usize = 64;
+
 /// A histogram of neighbours by bound.
 #[derive(Debug)]
 pub(super) struct Histogram(Vec<u32>);
@@ -168,11 +171,18 @@ impl Pass<'_> {
         let counts = &mut histogram.0[..=before as usize];
         counts.fill(0);
         let (mut inner, mut open) = (0, 0);
-        for &u in neighbours.iter().copied().flatten().filter(|&&u| u != v) {
-            let bound = bounds.get(u);
-            counts[bound.min(before) as usize] += 1;
-            inner += u32::from(bound >= bounds.ceiling);
-            open += u64::from(bounds.is_open(bound));
+        for list in neighbours {
+            list.iter().take(PREFETCH_ENTRIES).for_each(|&u| bounds.prefetch(u));
+            for (at, &u) in list.iter().enumerate() {
+                list.get(at + PREFETCH_ENTRIES).into_iter().for_each(|&u| bounds.prefetch(u));
+                if u == v {
+                    continue;
+                }
+                let bound = bounds.get(u);
+                counts[bound.min(before) as usize] += 1;
+                inner += u32::from(bound >= bounds.ceiling);
+                open += u64::from(bounds.is_open(bound));
+            }
         }
         let mut now = before;
         let mut support = counts[now as usize];
