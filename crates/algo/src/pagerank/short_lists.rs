@@ -19,7 +19,7 @@ pub(super) const BLOCK: usize = 64;
 
 /// Pages whose lists have at least so many entries on average are summed list by list. Kronecker
 /// graphs and graphs of chance with tens of entries a vertex have no others; blocks took 5 to 20%
-/// more time for them, and 10% more for cliques of ten.
+/// more time for them.
 const LONG_LIST: usize = 8;
 
 /// The most entries of a block: twice the mean that pages of short lists have.

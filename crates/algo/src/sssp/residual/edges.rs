@@ -135,7 +135,7 @@ impl Edges {
     }
 
     /// No edges of a graph with weights, with room for some in so many bytes, a share for each
-    /// worker; with none if [`Edges::has_room`] says so.
+    /// worker; without room if [`Edges::has_room`] is false.
     pub fn new(graph: &Graph, bytes: u64, workers: usize) -> Result<Self> {
         let share = match Self::has_room(graph, bytes, workers) {
             true => Self::words_in(graph, bytes) / workers,

@@ -1,4 +1,4 @@
-//! A pass that relaxes active lists and keeps the edges that may still shorten a path.
+//! A pass that relaxes active lists, and keeps the edges that may still shorten a path or none.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -61,8 +61,8 @@ impl Sweep<'_> {
         }
         let is_active = has_fallen || self.active.contains(v);
         let before = self.paths.distance(v);
-        let limit = self.limit.load(Ordering::Relaxed);
-        if limit <= self.from && is_active {
+        let keeps = self.keeps();
+        if is_active && !keeps {
             self.prefetch_all(list.targets);
         }
         let edges = list.targets.iter().copied().zip(weights.iter().copied());
@@ -87,7 +87,8 @@ impl Sweep<'_> {
                     self.keep(share, (v, target, bits(weight)), low);
                 }
             }
-        } else if before > self.from && limit > self.from {
+        } else if keeps && before > self.from {
+            let limit = self.limit.load(Ordering::Relaxed);
             for (target, weight) in edges {
                 let low = add(self.from, weight);
                 if low < limit && low < self.paths.distance(target) {
