@@ -17,7 +17,7 @@ import pytest
 import cenote
 
 PACKAGE = Path(__file__).resolve().parents[1]
-RING = 400_000
+RING = 1_600_000
 # Changes whose commit takes longer than it takes to hear of an interrupt.
 LARGE = 1_500_000
 # States of a graph of that many vertices, to check which takes seconds.
