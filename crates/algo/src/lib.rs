@@ -42,6 +42,7 @@ pub mod lcc;
 pub mod mis;
 pub mod mix;
 pub mod msf;
+mod near;
 mod neighbourhood;
 mod page_of;
 pub mod pagerank;

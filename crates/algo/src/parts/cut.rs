@@ -1,18 +1,15 @@
 //! How the vertices are cut into parts.
 
 use std::ops::{Range, RangeInclusive};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_engine::{
-    Adjacency, Direction, Engine, EngineConfig, Graph, Kernel, List, NamedPages, Needs, Page,
-    PageTask, Purpose, VertexId,
-};
+use cenote_engine::{Adjacency, Direction, Engine, EngineConfig, Graph, Needs, PageTask, VertexId};
 
 use super::heap::Heap;
 use super::room::Room;
 use crate::csr::{self, entries};
 use crate::kind::is_flat;
-use crate::report::{Result, pages};
+use crate::near::share_near;
+use crate::report::Result;
 
 /// Parts are made of granules, of which a graph has at most so many.
 const GRANULES: u64 = 4096;
@@ -20,9 +17,6 @@ const GRANULES: u64 = 4096;
 /// Parts in memory at a time: one for each thread, but at least two, so that edges to a neighbour
 /// are followed at once, and no more than these, since small parts have more edges to others.
 const IN_MEMORY: RangeInclusive<usize> = 2..=8;
-
-/// Pages whose edges show how many lead to other parts.
-const SAMPLE_PAGES: u64 = 32;
 
 /// The least share of edges that must stay within the parts in memory. On a grid in the order of
 /// its rows they do if these parts have 10 rows; with fewer, parts are read so often that visits of
@@ -160,15 +154,8 @@ impl Cut {
     /// How many of the edges on some pages stay within as many vertices as are in memory, or in one
     /// part, if all are.
     fn near(self, engine: &Engine) -> Result<f64> {
-        let all = pages(engine.graph(), Direction::Out);
-        let sample = SAMPLE_PAGES.min(all);
-        let page = |i: u64| PageTask { page: (2 * i + 1) * all / (2 * sample), from: 0, to: 0 };
-        let tasks: Vec<_> = (0..sample).map(page).collect();
         let is_all = self.parts() <= self.in_memory;
-        let vertices = if is_all { self.part } else { self.part * self.in_memory as u64 };
-        let near = Near { vertices, near: AtomicU64::new(0), all: AtomicU64::new(0) };
-        engine.visit_pages("sample", Direction::Out, NamedPages::of_pass(&tasks), &near)?;
-        Ok(near.near.into_inner() as f64 / near.all.into_inner().max(1) as f64)
+        share_near(engine, if is_all { self.part } else { self.part * self.in_memory as u64 })
     }
 
     /// The number of parts.
@@ -201,29 +188,5 @@ impl Cut {
     /// Room for any part.
     pub(super) fn room(self, graph: &Graph) -> Result<Room> {
         Room::new(graph, self.part, self.entries)
-    }
-}
-
-/// Counts edges by whether they stay in the same block of vertices.
-struct Near {
-    /// Vertices of a block.
-    vertices: u64,
-    near: AtomicU64,
-    all: AtomicU64,
-}
-
-impl Kernel for Near {
-    type Local = ();
-
-    fn local(&self) {}
-
-    fn page(&self, (): &mut (), page: &Page<'_>, _: &Purpose<'_>) {
-        let block = |v: VertexId| u64::from(v) / self.vertices;
-        let near = |list: List<'_>| {
-            let of_list = block(list.vertex);
-            list.targets.iter().filter(|&&target| block(target) == of_list).count() as u64
-        };
-        self.near.fetch_add(page.lists().map(near).sum(), Ordering::Relaxed);
-        self.all.fetch_add(page.entries().len() as u64, Ordering::Relaxed);
     }
 }

@@ -141,7 +141,7 @@ impl<'e> Search<'e> {
     }
 
     /// Ends the search in memory, or page by page.
-    fn finish_by(&mut self, cut: Option<Cut>) -> Result<()> {
+    pub(super) fn finish_by(&mut self, cut: Option<Cut>) -> Result<()> {
         let (engine, graph) = (self.engine, self.engine.graph());
         self.next.clear();
         let active = self.frontier.bits().iter().chain(self.far.iter());

@@ -24,7 +24,9 @@ mod sweep;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_engine::{ActiveSet, Bitmap, Direction, EngineConfig, FrontierPart, Graph, VertexId};
+use cenote_engine::{
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, FrontierPart, Graph, VertexId,
+};
 
 use super::SsspConfig;
 use super::length::UNREACHED;
@@ -33,6 +35,7 @@ use super::relax::keep_active;
 use super::search::Search;
 use crate::csr::entries;
 use crate::kind::{has_hubs, is_lattice};
+use crate::near::share_near;
 use crate::parallel;
 use crate::parts::Distances;
 use crate::report::{AlgoError, Result, pages};
@@ -65,6 +68,12 @@ const TIMES_KEPT_WITH_HUBS: f64 = 4.0;
 /// 2 take 8.6 and 2.5, and steps of one 10.6 and 1.4.
 const BUCKETS_FOLLOWED: f64 = 1.5;
 
+/// Where this share of the pages stays in memory, the search goes on in buckets if a pass has left
+/// more than this share of the edges that may shorten a path. Measured on a web graph in no order:
+/// 0.23 s instead of 0.71 with all pages, 0.43 instead of 0.75 with a quarter of them in memory.
+const CACHED: f64 = 0.25;
+const LEFT: f64 = 0.8;
+
 /// It reads the lists of all vertices that are not final if those that are active lie on so large a
 /// part of the pages.
 const DENSE: f64 = 0.4;
@@ -78,6 +87,14 @@ const BUCKET_SAMPLE: usize = 512;
 /// The most steps in memory: each looks through sets of all vertices. Searches of more are faster
 /// without steps.
 const STEPS_MAX: u32 = 1000;
+
+/// Edges lead nearby if this share of them stays within blocks of so many pages, of which there are
+/// at least this many. Measured: 0.51 to 0.61 on web graphs and a map, whose searches take a
+/// fifth to two thirds of the time page by page; at most 0.27 on other networks, whose take up
+/// to three times as long.
+const NEAR: f64 = 0.4;
+const NEAR_PAGES: u64 = 16;
+const NEAR_BLOCKS: u64 = 64;
 
 /// About how many edges of a list are kept, if any are.
 const LIST_EDGES: f64 = 4.0;
@@ -133,18 +150,27 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<bool> {
     if begin(search)? {
         return Ok(true);
     }
+    if leads_nearby(search.engine)? {
+        search.finish_by(None)?;
+        return Ok(true);
+    }
     search.forget_steps();
     let mut edges = Edges::new(graph, memory - sets, threads)?;
     let (active, done) = (Bitmap::new(graph.vertices())?, Bitmap::new(graph.vertices())?);
     let mut residual = Residual { search, active, done, steps: 0 };
     let (mut from, times) = (0, times_kept(graph));
+    let (mut left, is_cached) = (f64::INFINITY, residual.search.engine.cached_fraction() >= CACHED);
     while let Some(first) = residual.search.first() {
         from = first.max(from);
-        let keeps = !edges.is_none() && !residual.are_few() && {
-            let Found { edges: all, of_list } = residual.sample(from)?;
-            all <= times * edges.capacity(of_list)
-        };
-        if keeps {
+        let may_keep = !edges.is_none() && !residual.are_few();
+        let found = if may_keep { Some(residual.sample(from)?) } else { None };
+        if let Some(Found { edges: all, .. }) = found.filter(|_| is_cached) {
+            if all > LEFT * left {
+                return Ok(false);
+            }
+            left = all;
+        }
+        if found.is_some_and(|found| found.edges <= times * edges.capacity(found.of_list)) {
             let Some(limit) = residual.pass(&mut edges, from)? else { return Ok(false) };
             from = limit;
         } else if residual.follow(&mut edges, from)? {
@@ -152,6 +178,16 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Whether many edges lead nearby in the file, as links of web pages do in the order of their
+/// addresses. Visits of single pages then follow most paths within a page, where a pass keeps nearly
+/// all edges, since their targets have no distance yet, and comes only as far as they fit.
+fn leads_nearby(engine: &Engine) -> Result<bool> {
+    let (vertices, pages) =
+        (engine.graph().vertices() as u64, pages(engine.graph(), Direction::Out));
+    let block = (NEAR_PAGES * vertices / pages.max(1)).max(1);
+    Ok(block <= vertices / NEAR_BLOCKS && share_near(engine, block)? >= NEAR)
 }
 
 /// Follows the nearest vertices, in steps of few pages. True if the search is over.

@@ -24,6 +24,7 @@ pub(super) struct Sample<'a> {
 }
 
 /// What it has found.
+#[derive(Clone, Copy)]
 pub(super) struct Found {
     /// About how many edges would be kept.
     pub edges: f64,

@@ -25,12 +25,13 @@ fn dense_random(kind: WeightType, has_hubs: bool, weight_max: u64) -> Plain {
     graph
 }
 
-/// Passes of a search, those that kept edges in memory, and how often the pages of lists and
-/// weights were read.
+/// Passes of a search, those that kept edges in memory, rounds of pages, and how often the pages of
+/// lists and weights were read.
 #[derive(Debug)]
 struct Passes {
     all: usize,
     kept: usize,
+    rounds: usize,
     reads: f64,
 }
 
@@ -56,6 +57,7 @@ fn passes_within(graph: &Arc<Graph>, threads: usize, memory: u64, what: &str) ->
     Passes {
         all: count(|step| step.label.starts_with("pass")),
         kept: count(|step| step.label.ends_with("edges kept")),
+        rounds: count(|step| step.label.starts_with("round")),
         reads: found.run.stats.bytes_read as f64 / (lists + weights) as f64,
     }
 }
@@ -75,6 +77,44 @@ fn edges_that_may_shorten_a_path_are_kept_in_memory() {
         let found = passes_of(&dense_random(kind, true, weight_max), 1 + at % 2, 60, &what);
         assert!((1..=2).contains(&found.kept) && found.reads < 5.0, "{what}: {found:?}");
     }
+}
+
+/// Pages of sites, which link to one another, and some to the same 20: all others of the links lead
+/// to one of the nearest 80 pages. In the order of the pages, or in none.
+fn sites(is_shuffled: bool) -> Plain {
+    let n = 70_000;
+    let mut random = Random(5);
+    let mut names: Vec<u32> = (0..n as u32).collect();
+    if is_shuffled {
+        (1..names.len()).for_each(|at| names.swap(at, random.below(at as u64 + 1) as usize));
+    }
+    let mut graph = Plain::new(n as usize, false, Some(WeightType::U32));
+    for source in 0..n {
+        for at in 0..8 {
+            let near = (source + n - 40 + random.below(80)) % n;
+            let target = if at == 0 && source % 4 == 0 { random.below(20) } else { near };
+            if target != source {
+                let ends = (names[source as usize], names[target as usize]);
+                graph.edge(ends.0, ends.1, 1 + random.below(255));
+            }
+        }
+    }
+    graph
+}
+
+#[test]
+fn edges_that_lead_nearby_are_followed_page_by_page() {
+    let in_order = passes_of(&sites(false), 2, 30, "in order");
+    assert!(in_order.all == 0 && in_order.rounds > 0, "{in_order:?}");
+    let in_none = passes_of(&sites(true), 2, 30, "in no order");
+    assert!(in_none.all > 3, "{in_none:?}");
+}
+
+/// With all pages in memory buckets are faster than passes that do not come far.
+#[test]
+fn passes_that_do_not_come_far_end_where_pages_stay_in_memory() {
+    let found = passes_of(&sites(true), 2, 1000, "all pages");
+    assert!(found.all < 3, "{found:?}");
 }
 
 /// Where all edges that matter do not fit, each pass keeps those up to a limit.
