@@ -298,6 +298,7 @@ pub(crate) struct StepBudget {
     pages_seen: u64,
     pages_max: u64,
     pages_max_near: u64,
+    pages_all: u64,
 }
 
 impl StepBudget {
@@ -310,7 +311,7 @@ impl StepBudget {
         let share = if ends_soon { LATTICE_PAGES_SHARE } else { PAGES_SHARE };
         let all = pages(graph, Direction::Out);
         let (pages_max, pages_max_near) = (all / share, all / LATTICE_PAGES_SHARE);
-        Self { steps_small: 0, pages_seen: 0, pages_max, pages_max_near }
+        Self { steps_small: 0, pages_seen: 0, pages_max, pages_max_near, pages_all: all }
     }
 
     /// As [`StepBudget::is_exhausted`] was with the last step, for a graph whose edges lead nearby.
@@ -325,9 +326,17 @@ impl StepBudget {
         frontier: &Frontier,
         frontier_pages: u64,
     ) -> bool {
-        let small = frontier.count() * VERTICES_SHARE < graph.vertices() as u64;
-        self.steps_small = if small { self.steps_small + 1 } else { 0 };
-        self.pages_seen += frontier_pages;
+        self.count(frontier.count() * VERTICES_SHARE < graph.vertices() as u64, frontier_pages)
+    }
+
+    /// The same for a round of so many pages.
+    pub fn is_exhausted_by_round(&mut self, round_pages: u64) -> bool {
+        self.count(round_pages * VERTICES_SHARE < self.pages_all, round_pages)
+    }
+
+    fn count(&mut self, is_small: bool, pages: u64) -> bool {
+        self.steps_small = if is_small { self.steps_small + 1 } else { 0 };
+        self.pages_seen += pages;
         self.steps_small > STEPS_SMALL_MIN && self.pages_seen > self.pages_max
     }
 }
@@ -384,10 +393,26 @@ pub(crate) fn follow(
     worklist: &Worklist<'_>,
     search: &impl Follow,
 ) -> Result<()> {
+    follow_while(engine, label, direction, worklist, search, |_| true).map(|_| ())
+}
+
+/// The same while `goes_on`, which is given the number of pages before each step; whether none is
+/// left.
+pub(crate) fn follow_while(
+    engine: &Engine,
+    label: &str,
+    direction: Direction,
+    worklist: &Worklist<'_>,
+    search: &impl Follow,
+    mut goes_on: impl FnMut(u64) -> bool,
+) -> Result<bool> {
     loop {
         let tasks = worklist.up_to(IDLE);
         if tasks.is_empty() {
-            return Ok(());
+            return Ok(true);
+        }
+        if !goes_on(tasks.len() as u64) {
+            return Ok(false);
         }
         let pages = NamedPages::of_step(&tasks);
         engine.visit_pages(label, direction, pages, &Following { worklist, search })?;

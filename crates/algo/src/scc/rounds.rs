@@ -3,17 +3,18 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Assembled, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List,
+    ActiveSet, Assembled, Direction, Engine, Frontier, FrontierPart, Graph, HugeVec, Kernel, List,
     VertexId,
 };
 
 use super::in_memory::{self, WORDS_BESIDE};
 use super::known::Known;
 use super::trim::trim;
+use crate::near::leads_nearby;
 use crate::parallel;
 use crate::report::Result;
 use crate::residual::{Kept, Parts, ResidualPart};
-use crate::worklist::{Follow, StepBudget, Worklist, follow, goes_without_steps};
+use crate::worklist::{Follow, StepBudget, Worklist, follow_while, goes_without_steps};
 
 /// Before colouring, passes over the residual graph are repeated while they settle at least
 /// `1 / TRIMMING_SHARE` of it.
@@ -23,27 +24,22 @@ const TRIMMING_SHARE: u64 = 16;
 /// residual graph.
 const BACKWARD_SHARE: u64 = 4;
 
+/// A search of so many steps goes on page by page where edges lead nearby; networks with hubs have
+/// fewer.
+const STEPS_NEAR: u32 = 6;
+
 /// The state between passes.
 pub(super) struct Rounds<'e> {
     engine: &'e Engine,
     known: Known,
-    frontier: Frontier,
-    next: Frontier,
+    fronts: Fronts,
     passes: u32,
-    step_budget: StepBudget,
 }
 
 impl<'e> Rounds<'e> {
     pub fn new(engine: &'e Engine) -> Result<Self> {
         let n = engine.graph().vertices();
-        Ok(Self {
-            engine,
-            known: Known::new(n)?,
-            frontier: Frontier::new(n)?,
-            next: Frontier::new(n)?,
-            passes: 0,
-            step_budget: StepBudget::new(engine.graph(), false),
-        })
+        Ok(Self { engine, known: Known::new(n)?, fronts: Fronts::new(engine.graph())?, passes: 0 })
     }
 
     /// The component of every vertex.
@@ -86,88 +82,39 @@ impl<'e> Rounds<'e> {
     }
 
     fn trim(&mut self) -> Result<u64> {
-        self.next.clear();
-        trim(self.engine, &mut self.known, self.next.bits())
+        trim(self.engine, &mut self.known, self.fronts.next.bits())
     }
 
     /// Marks the vertices that `first` reaches; `first` joins the giant component. If that takes
-    /// many small steps, `first` may turn out to be on no cycle.
+    /// many small steps, trimming removes long paths, and may find that `first` is on no cycle.
     fn reach(&mut self, first: VertexId) -> Result<()> {
+        let (engine, of) = (self.engine, ("forward", Direction::Out));
         self.begin_giant(first);
-        self.frontier.set([first]);
-        let mut level = 0;
-        while !self.frontier.is_empty() {
-            if self.goes_without_steps(Direction::Out) {
-                return self.reach_without_steps(first);
-            }
-            level += 1;
-            let kernel = Step { search: Forward(&self.known), next: &self.next };
-            let label = format!("forward {level}");
-            let active = ActiveSet::In(&self.frontier);
-            let parts = self.engine.visit(label, Direction::Out, active, &kernel)?;
-            self.frontier.advance(&mut self.next, parts);
+        let search = Forward(&self.known);
+        if self.fronts.search_while_large(engine, of, &search)? {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    fn begin_giant(&self, first: VertexId) {
-        self.known.reached.insert(first);
-        self.known.join_giant(first);
-    }
-
-    /// As [`Rounds::reach`], once trimming has removed what long paths it can.
-    fn reach_without_steps(&mut self, first: VertexId) -> Result<()> {
         self.known.reached.clear();
         self.known.giant.remove(first);
         self.known.settled.remove(first);
         self.trim()?;
         if !self.known.settled.contains(first) {
             self.begin_giant(first);
-            self.frontier.set([first]);
-            self.follow("forward", Direction::Out, &Forward(&self.known))?;
+            self.fronts.search_by_page(engine, of, &Forward(&self.known), |_| true)?;
         }
-        self.frontier.clear();
         Ok(())
+    }
+
+    fn begin_giant(&mut self, first: VertexId) {
+        self.known.reached.insert(first);
+        self.known.join_giant(first);
+        self.fronts.now.set([first]);
     }
 
     /// Adds the reached vertices that reach the giant component.
     fn reach_backward(&mut self) -> Result<()> {
-        self.frontier.set(self.known.giant.iter());
-        let mut level = 0;
-        while !self.frontier.is_empty() {
-            if self.goes_without_steps(Direction::In) {
-                self.follow("backward", Direction::In, &Backward(&self.known))?;
-                self.frontier.clear();
-                break;
-            }
-            level += 1;
-            let kernel = Step { search: Backward(&self.known), next: &self.next };
-            let label = format!("backward {level}");
-            let active = ActiveSet::In(&self.frontier);
-            let parts = self.engine.visit(label, Direction::In, active, &kernel)?;
-            self.frontier.advance(&mut self.next, parts);
-        }
-        Ok(())
-    }
-
-    /// Whether a search from the frontier has taken so many small steps that it goes on without.
-    fn goes_without_steps(&mut self, direction: Direction) -> bool {
-        let (engine, active) = (self.engine, ActiveSet::In(&self.frontier));
-        goes_without_steps(engine.config())
-            && self.step_budget.is_exhausted(
-                engine.graph(),
-                &self.frontier,
-                engine.active_pages(direction, &active),
-            )
-    }
-
-    /// Follows the lists of the frontier, and those that become active by that.
-    fn follow(&self, label: &str, direction: Direction, search: &impl Follow) -> Result<()> {
-        let adjacency = self.engine.graph().adjacency(direction).expect("it has in-edges");
-        // No vertex is in it between two steps.
-        let worklist = Worklist::new(adjacency, self.next.bits())?;
-        self.frontier.bits().iter().for_each(|v| worklist.activate(v, 0));
-        follow(self.engine, label, direction, &worklist, search)
+        self.fronts.now.set(self.known.giant.iter());
+        self.fronts.search(self.engine, ("backward", Direction::In), &Backward(&self.known))
     }
 
     /// A pass over the lists of the residual graph. Returns how many vertices it settled, or `None`
@@ -201,25 +148,12 @@ impl<'e> Rounds<'e> {
                 label.store(v as VertexId, Ordering::Relaxed);
             }
         });
-        let mut all_active = true;
-        loop {
-            let kernel = Step { search: Spread(&self.known), next: &self.next };
-            let active = match all_active {
-                true => ActiveSet::NotIn(&self.known.settled),
-                false => ActiveSet::In(&self.frontier),
-            };
-            let parts = self.engine.visit("colours", Direction::Out, active, &kernel)?;
-            all_active = false;
-            self.frontier.advance(&mut self.next, parts);
-            if self.frontier.is_empty() {
-                break;
-            }
-            if self.goes_without_steps(Direction::Out) {
-                self.follow("colours", Direction::Out, &Spread(&self.known))?;
-                self.frontier.clear();
-                break;
-            }
-        }
+        let spread = Spread(&self.known);
+        let kernel = Step { search: &spread, next: &self.fronts.next };
+        let all = ActiveSet::NotIn(&self.known.settled);
+        let parts = self.engine.visit("colours", Direction::Out, all, &kernel)?;
+        self.fronts.now.advance(&mut self.fronts.next, parts);
+        self.fronts.search(self.engine, ("colours", Direction::Out), &spread)?;
         self.trace_back()
     }
 
@@ -233,9 +167,9 @@ impl<'e> Rounds<'e> {
             }
         });
         if self.engine.graph().has_in_edges() && goes_without_steps(self.engine.config()) {
-            self.frontier.set(known.reached.iter());
-            self.follow("colours back", Direction::In, &FollowBack(known))?;
-            self.frontier.clear();
+            self.fronts.now.set(known.reached.iter());
+            let of = ("colours back", Direction::In);
+            self.fronts.search_by_page(self.engine, of, &FollowBack(known), |_| true)?;
         } else {
             let mut members = 0;
             while known.reached.count() > members {
@@ -253,9 +187,104 @@ impl<'e> Rounds<'e> {
     }
 }
 
+/// The vertices whose lists a search follows next, and those that become active by that. The order
+/// does not matter.
+struct Fronts {
+    now: Frontier,
+    /// Empty between two searches.
+    next: Frontier,
+    budget: StepBudget,
+    /// Whether edges lead nearby, so that searches go page by page, if that is known.
+    is_near: Option<bool>,
+}
+
+impl Fronts {
+    fn new(graph: &Graph) -> Result<Self> {
+        let of_all = || Frontier::new(graph.vertices());
+        let budget = StepBudget::new(graph, false);
+        Ok(Self { now: of_all()?, next: of_all()?, budget, is_near: None })
+    }
+
+    /// Follows the lists of the frontier, and those that become active by that.
+    fn search(&mut self, engine: &Engine, of: Lists<'_>, search: &impl Follow) -> Result<()> {
+        if !self.search_in_steps(engine, of, search)? {
+            self.search_by_page(engine, of, search, |_| true)?;
+        }
+        Ok(())
+    }
+
+    /// The same, but false after many small steps, or rounds of few pages; then it cannot go on.
+    fn search_while_large(
+        &mut self,
+        engine: &Engine,
+        of: Lists<'_>,
+        search: &impl Follow,
+    ) -> Result<bool> {
+        if self.search_in_steps(engine, of, search)? {
+            return Ok(true);
+        }
+        if self.is_near != Some(true) {
+            return Ok(false);
+        }
+        let mut budget = StepBudget::new(engine.graph(), false);
+        self.search_by_page(engine, of, search, |pages| !budget.is_exhausted_by_round(pages))
+    }
+
+    /// False if it is to go on by page: after many small steps, or where edges lead nearby.
+    fn search_in_steps(
+        &mut self,
+        engine: &Engine,
+        of: Lists<'_>,
+        search: &impl Follow,
+    ) -> Result<bool> {
+        for step in 1.. {
+            if self.now.is_empty() {
+                break;
+            }
+            let active = ActiveSet::In(&self.now);
+            if goes_without_steps(engine.config()) {
+                if step == STEPS_NEAR && self.is_near.is_none() {
+                    self.is_near = Some(leads_nearby(engine)?);
+                }
+                let pages = engine.active_pages(of.1, &active);
+                let is_exhausted = self.budget.is_exhausted(engine.graph(), &self.now, pages);
+                if is_exhausted || self.is_near == Some(true) {
+                    return Ok(false);
+                }
+            }
+            let kernel = Step { search, next: &self.next };
+            let parts = engine.visit(of.0, of.1, active, &kernel)?;
+            self.now.advance(&mut self.next, parts);
+        }
+        Ok(true)
+    }
+
+    /// Page by page, while `goes_on`, which is given the number of pages of each round. Whether the
+    /// search has ended; if not, what is still to be followed is forgotten.
+    fn search_by_page(
+        &mut self,
+        engine: &Engine,
+        (label, direction): Lists<'_>,
+        search: &impl Follow,
+        goes_on: impl FnMut(u64) -> bool,
+    ) -> Result<bool> {
+        let adjacency = engine.graph().adjacency(direction).expect("it has these lists");
+        let worklist = Worklist::new(adjacency, self.next.bits())?;
+        self.now.bits().iter().for_each(|v| worklist.activate(v, 0));
+        self.now.clear();
+        let has_ended = follow_while(engine, label, direction, &worklist, search, goes_on)?;
+        drop(worklist);
+        self.next.clear();
+        Ok(has_ended)
+    }
+}
+
+/// How a visit is called, and the lists that it visits.
+type Lists<'a> = (&'a str, Direction);
+
 /// A step of a search: what becomes active is the next frontier.
 struct Step<'a, F> {
-    search: F,
+    search: &'a F,
     next: &'a Frontier,
 }
 

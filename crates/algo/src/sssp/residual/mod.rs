@@ -24,9 +24,7 @@ mod sweep;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_engine::{
-    ActiveSet, Bitmap, Direction, Engine, EngineConfig, FrontierPart, Graph, VertexId,
-};
+use cenote_engine::{ActiveSet, Bitmap, Direction, EngineConfig, FrontierPart, Graph, VertexId};
 
 use super::SsspConfig;
 use super::length::UNREACHED;
@@ -35,7 +33,7 @@ use super::relax::keep_active;
 use super::search::Search;
 use crate::csr::entries;
 use crate::kind::{has_hubs, is_lattice};
-use crate::near::share_near;
+use crate::near::leads_nearby;
 use crate::parallel;
 use crate::parts::Distances;
 use crate::report::{AlgoError, Result, pages};
@@ -87,14 +85,6 @@ const BUCKET_SAMPLE: usize = 512;
 /// The most steps in memory: each looks through sets of all vertices. Searches of more are faster
 /// without steps.
 const STEPS_MAX: u32 = 1000;
-
-/// Edges lead nearby if this share of them stays within blocks of so many pages, of which there are
-/// at least this many. Measured: 0.51 to 0.61 on web graphs and a map, whose searches take a
-/// fifth to two thirds of the time page by page; at most 0.27 on other networks, whose take up
-/// to three times as long.
-const NEAR: f64 = 0.4;
-const NEAR_PAGES: u64 = 16;
-const NEAR_BLOCKS: u64 = 64;
 
 /// About how many edges of a list are kept, if any are.
 const LIST_EDGES: f64 = 4.0;
@@ -151,6 +141,8 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<bool> {
         return Ok(true);
     }
     if leads_nearby(search.engine)? {
+        // Most edges would be kept in a pass, since their targets have no distance yet, so that it
+        // would come only as far as they fit.
         search.finish_by(None)?;
         return Ok(true);
     }
@@ -178,16 +170,6 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<bool> {
         }
     }
     Ok(true)
-}
-
-/// Whether many edges lead nearby in the file, as links of web pages do in the order of their
-/// addresses. Visits of single pages then follow most paths within a page, where a pass keeps nearly
-/// all edges, since their targets have no distance yet, and comes only as far as they fit.
-fn leads_nearby(engine: &Engine) -> Result<bool> {
-    let (vertices, pages) =
-        (engine.graph().vertices() as u64, pages(engine.graph(), Direction::Out));
-    let block = (NEAR_PAGES * vertices / pages.max(1)).max(1);
-    Ok(block <= vertices / NEAR_BLOCKS && share_near(engine, block)? >= NEAR)
 }
 
 /// Follows the nearest vertices, in steps of few pages. True if the search is over.
