@@ -18,6 +18,7 @@ mod kcore;
 mod logged_weights;
 mod mis;
 mod msf;
+mod near;
 mod orders;
 mod pagerank;
 mod pagerank_weighted;

@@ -79,26 +79,13 @@ fn edges_that_may_shorten_a_path_are_kept_in_memory() {
     }
 }
 
-/// Pages of sites, which link to one another, and some to the same 20: all others of the links lead
-/// to one of the nearest 80 pages. In the order of the pages, or in none.
+/// Pages of sites in their order, or in none, with weights up to 255.
 fn sites(is_shuffled: bool) -> Plain {
-    let n = 70_000;
-    let mut random = Random(5);
-    let mut names: Vec<u32> = (0..n as u32).collect();
-    if is_shuffled {
-        (1..names.len()).for_each(|at| names.swap(at, random.below(at as u64 + 1) as usize));
-    }
+    let links = crate::near::sites(is_shuffled);
+    let n = links.iter().map(|&(source, _)| source + 1).max().unwrap();
+    let mut random = Random(7);
     let mut graph = Plain::new(n as usize, false, Some(WeightType::U32));
-    for source in 0..n {
-        for at in 0..8 {
-            let near = (source + n - 40 + random.below(80)) % n;
-            let target = if at == 0 && source % 4 == 0 { random.below(20) } else { near };
-            if target != source {
-                let ends = (names[source as usize], names[target as usize]);
-                graph.edge(ends.0, ends.1, 1 + random.below(255));
-            }
-        }
-    }
+    links.iter().for_each(|&(source, target)| graph.edge(source, target, 1 + random.below(255)));
     graph
 }
 

@@ -1,0 +1,78 @@
+//! Searches of graphs whose edges lead nearby in the file: page by page, and equal to those in
+//! steps.
+
+use std::sync::Arc;
+
+use crate::plain::{Plain, Random, config};
+use cenote_algo::{bfs, scc};
+use cenote_engine::{Direction, EngineConfig, StepRecord, Strategy};
+use cenote_store::Graph;
+
+const PAGES: u32 = 140_000;
+
+/// The links of pages of sites: 8 each, most to one of the nearest 80 pages, some to the same 20.
+/// In the order of the pages, or in none.
+pub fn sites(is_shuffled: bool) -> Vec<(u32, u32)> {
+    let mut random = Random(5);
+    let mut names: Vec<u32> = (0..PAGES).collect();
+    if is_shuffled {
+        (1..PAGES).for_each(|at| names.swap(at as usize, random.below(at + 1) as usize));
+    }
+    let mut links = Vec::new();
+    for source in 0..PAGES {
+        for at in 0..8 {
+            let near = (source + PAGES - 40 + random.below(80)) % PAGES;
+            let target = if at == 0 && source % 4 == 0 { random.below(20) } else { near };
+            if target != source {
+                links.push((names[source as usize], names[target as usize]));
+            }
+        }
+    }
+    links
+}
+
+fn stored(is_shuffled: bool) -> Arc<Graph> {
+    Plain::of(PAGES, &sites(is_shuffled), true).stored()
+}
+
+/// Within memory for a third of the pages beside the state.
+fn explained(graph: &Graph, state: u64) -> EngineConfig {
+    let lists = graph.adjacency(Direction::Out).unwrap().pages() * 4096;
+    let memory = state + graph.memory_bytes() as u64 + lists / 3 + (1 << 20);
+    config(Strategy::Auto, 2).memory_bytes(memory).explain(true)
+}
+
+/// Steps with this label, and those of them that visited named pages instead of a frontier.
+fn steps(steps: &[StepRecord], label: &str) -> (usize, usize) {
+    let of_label = || steps.iter().filter(|step| step.label.starts_with(label));
+    (of_label().count(), of_label().filter(|step| step.frontier.is_none()).count())
+}
+
+/// From the level at which edges are looked at; in no order after more small steps.
+#[test]
+fn searches_of_sites_go_page_by_page() {
+    for is_shuffled in [false, true] {
+        let graph = stored(is_shuffled);
+        let search = bfs::BfsConfig::default().sources(vec![5]).parents(true);
+        let state = bfs::needs(&graph, &config(Strategy::Auto, 2), &search).state_bytes;
+        let found = bfs::run(&graph, explained(&graph, state), &search).unwrap();
+        bfs::verify(&graph, &found).unwrap();
+        let (rounds, _) = steps(&found.run.steps, "round");
+        let (levels, _) = steps(&found.run.steps, "level");
+        assert!(rounds > 0, "{levels} levels");
+        assert_eq!(levels == 6, !is_shuffled, "{levels} levels");
+    }
+}
+
+#[test]
+fn strong_components_of_sites_are_searched_page_by_page() {
+    for is_shuffled in [false, true] {
+        let graph = stored(is_shuffled);
+        let state = scc::needs(&graph, &config(Strategy::Auto, 2)).state_bytes;
+        let found = scc::run(&graph, explained(&graph, state)).unwrap();
+        scc::verify(&graph, &found).unwrap();
+        let (all, by_page) = steps(&found.run.steps, "forward");
+        assert!(by_page > 0, "{all} steps");
+        assert_eq!(all - by_page == 5, !is_shuffled, "{by_page} of {all} by page");
+    }
+}
