@@ -36,8 +36,8 @@ const HUB_NEIGHBOURS_PART: u64 = 4;
 const SCAN_SHARE: usize = 8;
 const SCANS: u32 = 4;
 
-/// A search that comes to this level goes on page by page where edges lead nearby. On a web graph of
-/// 35 levels that takes two thirds of the time of steps; networks with hubs have fewer levels.
+/// A search that comes to this level goes on page by page where edges lead nearby. On a web graph
+/// of 35 levels that takes two thirds of the time of steps; networks with hubs have fewer levels.
 const LEVEL_NEAR: u32 = 6;
 
 /// Vertices between two checks for cancellation.
