@@ -2,21 +2,25 @@
 
     gap_bench.py [--graphs kron-20,uniform-20,grid,path] [--kernels bfs,wcc,...]
                  [--memory 3,10,25,100] [--scale 20] [--vertices 1000000] [--repeats 3]
-                 [--rivals gap,networkit,igraph,scipy] [--limit 20] [--dir DIR] [--rows FILE]
-                 [--order auto]
+                 [--rivals gap,acgraph,graph,networkit,igraph,rustworkx,scipy] [--limit 20]
+                 [--dir DIR] [--rows FILE] [--order auto]
 
 Graphs: `kron` and `uniform` (2^scale vertices, 16 edges each; `kron-22` is of scale 22 whatever
 --scale says), `grid` and `grid-shuffled` (square), `road` (a square grid of which each edge is kept
 with probability 0.7, a mean degree of 2.8, the largest component), `path`, `path-shuffled`, `star`,
-`cliques` (a chain of cliques of ten), and the real graphs of algo_bench.py where CENOTE_DATA has
-them. All are undirected, without repeated edges and loops; weights are whole numbers from 1 to 255.
+`cliques` (a chain of cliques of ten), and real graphs where CENOTE_DATA has them: `highways`,
+`gowalla`, `github`, `facebook`, and, directed, `web`, `symfony`, `git`, `debian`. A name that ends
+with `-directed` or `-undirected` says otherwise. Repeated edges and loops are left out; weights are
+whole numbers from 1 to 255. Directed graphs have in-edges and `scc`, others triangles and core
+numbers.
 
 Cenote's graphs are imported with `--order auto`, or another. It runs cold, with a share of the
 graph's pages as memory plus its vertex state, and its reads are counted; as much memory is touched
 and freed before, since a virtual machine may have given it back to its host. The rivals have the
-graph in memory, and their loading is not counted: NetworKit, igraph and SciPy where Python has
-them, and the GAP benchmark suite where the environment variable GAPBS names the folder of its built
-programs.
+graph in memory, and their loading is not counted: NetworKit, igraph, rustworkx and SciPy where
+Python has them, the crate `graph` where `graph-rival` has been built, and the GAP benchmark suite
+where the environment variable GAPBS names the folder of its built programs. ACGraph, where ACGRAPH
+names that of its programs, reads from the drive, with a tenth of the pages as memory for blocks.
 Contenders take turns; figures are medians. After a call of more than a third of --limit seconds a
 contender does not repeat that kernel, and one of more than --limit is ended and recorded as such.
 Contenders must agree on the answers. Rows go to experiments/runs/DATE-gap.jsonl, from which
@@ -30,7 +34,9 @@ import math
 import os
 import re
 import select
+import shutil
 import statistics
+import struct
 import subprocess
 import sys
 import time
@@ -38,14 +44,17 @@ from pathlib import Path
 
 import numpy as np
 
-from algo_bench import MORE, real_graphs
 from bench import CENOTE, MIB, ROOT, Bench, drop_caches
+from gap_graphs import DEEP, REAL, prepared
 
-KERNELS = ["bfs", "wcc", "pagerank", "sssp", "betweenness", "triangles", "kcore"]
-LIBRARIES = ["networkit", "igraph", "scipy"]
-RIVALS = ["gap", *LIBRARIES]
+KERNELS = ["bfs", "wcc", "pagerank", "sssp", "betweenness", "triangles", "kcore", "scc"]
+# Of graphs without directions, or with them.
+UNDIRECTED, DIRECTED = ["triangles", "kcore"], ["scc"]
+LIBRARIES = ["networkit", "igraph", "rustworkx", "scipy"]
+RIVALS = ["gap", "acgraph", "graph", *LIBRARIES]
+# The program that holds graphs by the crate `graph`.
+CRATE = ROOT / "experiments/graph-rival/target/release/graph-rival"
 GRAPHS = ["kron", "uniform", "grid", "path"]
-DEEP = ["grid", "grid-shuffled", "road", "path", "path-shuffled", "star", "cliques"]
 # The GAP suite's program and options of each kernel. It has none for core numbers.
 GAP = {
     "bfs": ["bfs"],
@@ -55,189 +64,20 @@ GAP = {
     "betweenness": ["bc", "-i", "1"],
     "triangles": ["tc"],
 }
-# Where its programs print what all contenders must agree on.
+# The variable that names the folder of a rival's programs, and these.
+PROGRAMS = {
+    "gap": ("GAPBS", [program for program, *_ in GAP.values()]),
+    "acgraph": ("ACGRAPH", ["formatter", "bfs", "wcc_lp"]),
+}
+# Where the GAP suite's programs print what all contenders must agree on.
 GAP_ANSWERS = {
     "bfs": r"BFS Tree has (\d+) nodes",
     "wcc": r"There are (\d+) components",
     "triangles": r"(\d+) triangles",
 }
-# Edges that are prepared at a time.
-PART = 1 << 24
-# Widths of a bucket of its shortest paths, of which the fastest in a first call counts.
-DELTAS = {True: ["128", "1024", "8192"], False: ["2", "16", "64"]}
-
-
-def edges_of(bench, name):
-    """The ends of all edges of a graph, in any order, maybe repeated."""
-    options = bench.options
-    kind, _, scale = name.partition("-") if name not in DEEP else (name, "", "")
-    n, side = options.vertices, math.isqrt(options.vertices)
-    if kind in ["kron", "uniform"]:
-        scale = int(scale or options.scale)
-        size = ["--scale", scale] if kind == "kron" else [
-            "--vertices", 2**scale, "--edges", 2**scale * 16]
-        pairs = bench.path(f"{kind}-{scale}.u32")
-        command = ["generate", kind, *size, "--seed", 1, "--out", pairs]
-        subprocess.run([CENOTE, *map(str, command)], check=True, capture_output=True)
-        ends = np.fromfile(pairs, "<u4").reshape(-1, 2)
-        os.remove(pairs)
-        return ends[:, 0], ends[:, 1]
-    if kind == "star":
-        return np.zeros(n - 1, np.uint32), np.arange(1, n, dtype=np.uint32)
-    if kind == "cliques":
-        first = np.arange(0, n // 10 * 10, 10, dtype=np.uint32)
-        within = [(a, b) for a in range(10) for b in range(a + 1, 10)]
-        low = [first + a for a, _ in within] + [first[:-1] + 9]
-        high = [first + b for _, b in within] + [first[1:]]
-        return np.concatenate(low), np.concatenate(high)
-    if kind in MORE:
-        for _, graph in real_graphs(bench, {kind: MORE[kind]}):
-            return exported(bench, graph)
-        sys.exit(f"no graph {name}: set CENOTE_DATA to the collection of real graphs")
-    order = np.arange(n, dtype=np.uint32)
-    if kind.endswith("shuffled"):
-        np.random.default_rng(1).shuffle(order)
-    if kind.startswith("path"):
-        return order[:-1], order[1:]
-    if kind not in DEEP:
-        sys.exit(f"no graph {name}: {', '.join(['kron', 'uniform', *DEEP, *MORE])}")
-    at = order[: side * side].reshape(side, side)
-    low = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
-    high = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
-    if kind != "road":
-        return low, high
-    kept = np.random.default_rng(1).random(len(low)) < 0.7
-    return largest_component(low[kept], high[kept], side * side)
-
-
-def largest_component(low, high, n):
-    from scipy import sparse
-
-    graph = sparse.coo_array((np.ones(len(low), np.int8), (low, high)), shape=(n, n))
-    _, labels = sparse.csgraph.connected_components(graph, directed=False)
-    inside = labels[low] == np.bincount(labels).argmax()
-    return low[inside], high[inside]
-
-
-def exported(bench, graph):
-    """The edges of a graph file, by its ids, as numbers from 0."""
-    import pyarrow.parquet
-
-    file = bench.path("exported.parquet")
-    subprocess.run([CENOTE, "export", graph, "--out", file], check=True, capture_output=True)
-    table = pyarrow.parquet.read_table(file)
-    os.remove(file)
-    ends = np.stack([table.column(at).to_numpy() for at in range(2)])
-    _, numbers = np.unique(ends, return_inverse=True)
-    low, high = numbers.reshape(2, -1).astype(np.uint32)
-    return low, high
-
-
-def keys_of(source, target):
-    return source.astype(np.uint64) << np.uint64(32) | target
-
-
-def halves(keys):
-    """The sources and targets of keys."""
-    return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
-
-
-def weights_of(low, high):
-    """A weight from 1 to 255 for each edge: of its ends alone."""
-    weights = np.empty(len(low), np.int32)
-    for part in parts(len(low)):
-        keys = keys_of(low[part], high[part])
-        mixed = (keys ^ keys >> np.uint64(29)) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)
-        weights[part] = mixed % np.uint64(255) + np.uint64(1)
-    return weights
-
-
-def parts(count):
-    """Slices of an array that may be large, so that what is computed of one takes little memory."""
-    return [slice(at, at + PART) for at in range(0, count, PART)]
-
-
-def prepared(bench, name):
-    """The folder of a graph in all forms, made once: its vertices are numbered from 0."""
-    if name in ["kron", "uniform"]:
-        name = f"{name}-{bench.options.scale}"
-    elif name in DEEP:
-        name = f"{name}-{bench.options.vertices}"
-    is_usual = bench.options.order == "auto"
-    folder = bench.folder / (name if is_usual else f"{name}-{bench.options.order}")
-    if (folder / "complete").exists():
-        return name, folder
-    folder.mkdir(exist_ok=True)
-    kind = name.rpartition("-")[0] if name.rpartition("-")[0] in DEEP else name
-    a, b = edges_of(bench, kind)
-    there = np.zeros(int(max(a.max(), b.max())) + 1, bool)
-    proper = a != b
-    there[a[proper]] = there[b[proper]] = True
-    numbers = np.cumsum(there, dtype=np.uint32) - 1
-    keys = np.empty(len(a), np.uint64)
-    for part in parts(len(a)):
-        ends = numbers[a[part]], numbers[b[part]]
-        keys[part] = keys_of(np.minimum(*ends), np.maximum(*ends))
-    keys = keys[proper]
-    del a, b, proper
-    keys.sort()
-    low, high = halves(keys[np.append(True, keys[1:] != keys[:-1])])
-    del keys
-    write(folder, low, high, int(there.sum()))
-    imported(folder, low, high, bench.options.order)
-    (folder / "complete").touch()
-    return name, folder
-
-
-def write(folder, low, high, n):
-    """The graph for the rivals: edges, compressed rows, and the GAP suite's own files."""
-    weights = weights_of(low, high)
-    both = np.concatenate([keys_of(low, high), keys_of(high, low)])
-    both.sort()
-    source, target = halves(both)
-    del both
-    each = weights_of(np.minimum(source, target), np.maximum(source, target))
-    target = target.view(np.int32)
-    offsets = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(source, minlength=n), out=offsets[1:])
-    arrays = {
-        "low": low, "high": high, "weights": weights, "vertices": np.int64(n),
-        "offsets": offsets, "neighbours": target, "neighbour-weights": each,
-    }
-    for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array)
-    head = b"\0" + np.array([len(target), n], "<i8").tobytes()
-    for file, columns in [("graph.sg", [target]), ("graph.wsg", [target, each])]:
-        with open(folder / file, "wb") as out:
-            out.write(head)
-            offsets.tofile(out)
-            for part in parts(len(target)):
-                np.stack([column[part] for column in columns], 1).tofile(out)
-
-
-def imported(folder, low, high, order):
-    """The graph for Cenote, without weights and with them."""
-    import pyarrow
-    import pyarrow.parquet
-
-    with open(folder / "pairs.u32", "wb") as out:
-        for part in parts(len(low)):
-            np.stack([low[part], high[part]], 1).tofile(out)
-    names = ["source", "target", "weight"]
-    schema = pyarrow.schema([(name, pyarrow.int64()) for name in names])
-    with pyarrow.parquet.ParquetWriter(folder / "weighted.parquet", schema) as out:
-        for part in parts(len(low)):
-            ends = [low[part], high[part]]
-            columns = [column.astype(np.int64) for column in [*ends, weights_of(*ends)]]
-            out.write_table(pyarrow.table(columns, schema=schema))
-    weights = ["--weights", "u32", "--weight-column", "weight"]
-    for source, out, options in [
-        ("pairs.u32", "graph.cenote", []), ("weighted.parquet", "weighted.cenote", weights)
-    ]:
-        command = [CENOTE, "import", folder / source, "--undirected", *options,
-                   "--order", order, "--out", folder / out, "--overwrite"]
-        subprocess.run(command, check=True, capture_output=True)
-        os.remove(folder / source)
+# Widths of a bucket of its shortest paths, of which the fastest in a first call counts: all of
+# them on real graphs, else the wide ones on deep graphs, and the narrow ones on others.
+NARROW, WIDE = ["2", "16", "64"], ["128", "1024", "8192"]
 
 
 class Cenote:
@@ -281,7 +121,7 @@ class Cenote:
         kept = ["seconds", "cpu_seconds", "bytes_read", "read_requests", "passes",
                 "peak_rss_bytes", "memory_budget_bytes"]
         fields = {"bfs": "reached", "wcc": "components", "kcore": "degeneracy",
-                  "triangles": "triangles", "sssp": "distance_max"}
+                  "triangles": "triangles", "sssp": "distance_max", "scc": "components"}
         answer = found["result"][fields[kernel]] if kernel in fields else None
         return {key: found[key] for key in kept} | {"answer": answer}
 
@@ -290,11 +130,12 @@ class Cenote:
 
 
 class Library:
-    """A Python library with the graph in the memory of its own process."""
+    """A library with the graph in the memory of its own process."""
 
     def __init__(self, bench, folder, source, name):
         self.name, self.limit = name, bench.options.limit
-        self.start = [sys.executable, ROOT / "experiments/gap_rivals.py", name, folder, str(source)]
+        python = [sys.executable, ROOT / "experiments/gap_rivals.py", name]
+        self.start = [*([CRATE] if name == "graph" else python), folder, str(source)]
         self.process = None
 
     def answer(self, limit):
@@ -329,7 +170,9 @@ class Gap:
     def __init__(self, bench, folder, source, name):
         self.folder, self.source, self.name = folder, source, name
         self.limit, self.delta = bench.options.limit, None
-        self.deltas = DELTAS[any(folder.name.startswith(deep) for deep in DEEP)]
+        is_deep = any(folder.name.startswith(deep) for deep in DEEP)
+        is_real = any(folder.name.startswith(real) for real in REAL)
+        self.deltas = NARROW + WIDE if is_real else WIDE if is_deep else NARROW
 
     def run(self, kernel):
         if kernel not in GAP:
@@ -368,6 +211,59 @@ class Gap:
         pass
 
 
+class AcGraph:
+    """ACGraph, which reads its graph from the drive too. A tenth of our pages is its memory for
+    blocks, beside its vertex state. It has no weights."""
+
+    def __init__(self, bench, folder, source, name):
+        self.folder, self.name, self.limit = folder, name, bench.options.limit
+        self.programs, self.graph = Path(os.environ["ACGRAPH"]), folder / "graph.acg"
+        if not self.graph.exists():
+            self.convert(np.diff(np.load(folder / "offsets.npy")).max())
+        # Its vertices have other numbers.
+        inside = np.fromfile(self.graph / "v2id", "<u4")[source]
+        pages = output([CENOTE, "info", folder / "graph.cenote", "--json"])["page_bytes"]
+        self.pool = ["-tn", "2", "-cmb", str(max(pages // 10 // MIB, 1))]
+        self.kernels = {"bfs": ["bfs", "-src", str(inside)]}
+        if not np.load(folder / "directed.npy"):
+            self.kernels["wcc"] = ["wcc_lp"]
+
+    def convert(self, degree_max):
+        """Its own program makes its form from compressed rows."""
+        rows = self.folder / "rows"
+        rows.mkdir(exist_ok=True)
+        offsets = np.load(self.folder / "offsets.npy")
+        targets = np.load(self.folder / "neighbours.npy", mmap_mode="r")
+        (rows / "meta").write_bytes(struct.pack("<BBBIQ", 4, 8, 0, len(offsets) - 1, len(targets)))
+        offsets.astype("<u8").tofile(rows / "offset")
+        targets.astype("<u4").tofile(rows / "data")
+        # Lists of two at most stay in memory. It does not work if all lists do.
+        shortest = ["--tdeg", str(min(degree_max - 1, 2))]
+        command = [self.programs / "formatter", rows, self.graph, *shortest]
+        subprocess.run(command, check=True, capture_output=True)
+        shutil.rmtree(rows)
+
+    def run(self, kernel):
+        if kernel not in self.kernels:
+            return None
+        program, *options = self.kernels[kernel]
+        command = [self.programs / program, self.graph, *self.pool, *options]
+        drop_caches()
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=self.limit + 30)
+        except subprocess.TimeoutExpired:
+            return {"ended": self.limit}
+        found = [re.search(text, done.stdout) for text in [
+            r"calc: ([\d.]+)ms", r"IO_read: (\d+)B", r"ans: \(?(\d+)"]]
+        if done.returncode != 0 or not all(found):
+            return {"ended": self.limit}
+        seconds, read, answer = (float(each[1]) for each in found)
+        return {"seconds": seconds / 1000, "bytes_read": int(read), "answer": int(answer)}
+
+    def close(self):
+        pass
+
+
 def output(words, limit=None):
     """The JSON that a command prints."""
     done = subprocess.run(words, capture_output=True, text=True, timeout=limit)
@@ -386,18 +282,39 @@ def touch_memory(size):
 def available(names):
     """The rivals that are at hand."""
     for name in names:
-        if name == "gap":
-            folder = os.environ.get("GAPBS")
-            missing = [p[0] for p in GAP.values() if not (Path(folder or "") / p[0]).is_file()]
+        if name in PROGRAMS:
+            variable, programs = PROGRAMS[name]
+            folder = os.environ.get(variable)
+            missing = [p for p in programs if not (Path(folder or "") / p).is_file()]
             if folder and not missing:
                 yield name
             else:
-                said = f"{folder} has no {', '.join(missing)}" if folder else "GAPBS is not set"
-                print(f"the GAP benchmark suite is left out: {said}")
+                lacks = f"{folder} has no {', '.join(missing)}"
+                print(f"{name} is left out: {lacks if folder else f'{variable} is not set'}")
+        elif name == "graph":
+            if CRATE.is_file():
+                yield name
+            else:
+                print(f"the crate graph is left out: cargo build --release in {CRATE.parents[2]}")
         elif importlib.util.find_spec(name):
             yield name
         else:
             print(f"{name} is left out: it is not installed for {sys.executable}")
+
+
+def source_of(folder, degrees):
+    """Where searches begin: at the vertex of largest degree. In a directed graph that may reach
+    little; there it is the one of eight vertices by chance that reaches most."""
+    if not np.load(folder / "directed.npy"):
+        return int(degrees.argmax())
+    from scipy.sparse import csgraph, csr_array
+
+    offsets, neighbours = np.load(folder / "offsets.npy"), np.load(folder / "neighbours.npy")
+    shape = (len(degrees), len(degrees))
+    graph = csr_array((np.ones(len(neighbours), np.int8), neighbours, offsets), shape=shape)
+    some = np.random.default_rng(1).choice(np.flatnonzero(degrees), 8)
+    reached = [len(csgraph.breadth_first_order(graph, v, return_predecessors=False)) for v in some]
+    return int(some[np.argmax(reached)])
 
 
 def measure(bench, name, rivals):
@@ -405,17 +322,20 @@ def measure(bench, name, rivals):
     started = time.monotonic()
     name, folder = prepared(bench, name)
     degrees = np.diff(np.load(folder / "offsets.npy"))
-    size = {"graph": name, "vertices": len(degrees), "edges": int(degrees.sum()) // 2,
+    edges = len(np.load(folder / "low.npy", mmap_mode="r"))
+    size = {"graph": name, "vertices": len(degrees), "edges": edges,
             "order": output([CENOTE, "info", folder / "graph.cenote", "--json"])["order"]}
-    source = int(degrees.argmax())
+    missing = UNDIRECTED if np.load(folder / "directed.npy") else DIRECTED
+    source = source_of(folder, degrees)
     print(f"\n== {name}: {size['vertices']:,} vertices, {size['edges']:,} edges, made in "
           f"{time.monotonic() - started:.0f} s")
     contenders = [Cenote(bench, folder, source, share) for share in options.shares]
-    contenders += [(Gap if rival == "gap" else Library)(bench, folder, source, rival)
-                   for rival in rivals]
+    kinds = {"gap": Gap, "acgraph": AcGraph}
+    contenders += [kinds.get(rival, Library)(bench, folder, source, rival) for rival in rivals]
     for kernel in options.kernels.split(","):
-        taken = turns(bench, kernel, contenders, size)
-        show(kernel, taken)
+        if kernel not in missing:
+            taken = turns(bench, kernel, contenders, size)
+            show(kernel, taken)
     for contender in contenders:
         contender.close()
 

@@ -4,11 +4,13 @@
 
 A line of standard input is a kernel; its answer is one line of JSON: `seconds`, `cpu_seconds`, the
 peak of the process so far, and `answer`, a number that all contenders must agree on, where the
-kernel has one. The graph's arrays are in FOLDER, as `gap_bench.py` writes them. Loading is not
-counted.
+kernel has one. The graph's arrays are in FOLDER, as `gap_bench.py` writes them; it is directed
+where `directed.npy` says so. Loading is not counted.
 """
 
+import contextlib
 import json
+import os
 import resource
 import sys
 import time
@@ -18,6 +20,24 @@ import numpy as np
 
 ITERATIONS = 10
 DAMPING = 0.85
+# Edges that are given to a library at a time.
+PART = 1 << 20
+# Kernels that have no meaning for a graph that is directed, and for one that is not.
+MEANINGLESS = {True: ["kcore", "triangles"], False: ["scc"]}
+
+
+def is_directed(folder):
+    return bool(np.load(folder / "directed.npy"))
+
+
+def triangles_of(transitivity, low, high):
+    """The function of the answer: transitivity is three triangles for each pair of neighbours."""
+    def count():
+        n = max(low.max(), high.max()) + 1
+        degrees = np.bincount(low, minlength=n) + np.bincount(high, minlength=n)
+        return round(transitivity * int((degrees * (degrees - 1) // 2).sum()) / 3)
+
+    return count
 
 
 def networkit(folder, source):
@@ -25,11 +45,11 @@ def networkit(folder, source):
 
     nk.setNumberOfThreads(2)
     low, high, weights = (np.load(folder / f"{name}.npy") for name in ["low", "high", "weights"])
-    n = int(np.load(folder / "vertices.npy"))
+    n, directed = int(np.load(folder / "vertices.npy")), is_directed(folder)
 
     def graph(values, weighted):
         coordinates = (values, (low.astype(np.uint64), high.astype(np.uint64)))
-        return nk.GraphFromCoo(coordinates, n=n, weighted=weighted, directed=False)
+        return nk.GraphFromCoo(coordinates, n=n, weighted=weighted, directed=directed)
 
     plain = graph(np.ones(len(low)), False)
     weighted = graph(weights.astype(np.float64), True)
@@ -39,8 +59,13 @@ def networkit(folder, source):
         return lambda: sum(1 for distance in found.getDistances() if distance < n)
 
     def wcc():
+        if directed:
+            return nk.components.WeaklyConnectedComponents(plain).run().numberOfComponents
         found = nk.components.ParallelConnectedComponents(plain, False).run()
         return found.numberOfComponents
+
+    def scc():
+        return nk.components.StronglyConnectedComponents(plain).run().numberOfComponents
 
     def pagerank():
         made = nk.centrality.PageRank(plain, damp=DAMPING, tol=1e-300)
@@ -69,7 +94,9 @@ def igraph(folder, source):
 
     low, high, weights = (np.load(folder / f"{name}.npy") for name in ["low", "high", "weights"])
     n = int(np.load(folder / "vertices.npy"))
-    graph = ig.Graph(n=n, edges=np.stack([low, high], axis=1).astype(np.int64))
+    edges = np.stack([low, high], axis=1).astype(np.int64)
+    graph = ig.Graph(n=n, edges=edges, directed=is_directed(folder))
+    del edges
     graph.es["weight"] = weights.tolist()
 
     def finite(distances):
@@ -83,11 +110,15 @@ def igraph(folder, source):
         found = graph.connected_components(mode="weak")
         return lambda: len(found)
 
+    def scc():
+        found = graph.connected_components(mode="strong")
+        return lambda: len(found)
+
     def kcore():
         return lambda found=graph.coreness(): max(found)
 
     def triangles():
-        graph.transitivity_undirected()
+        return triangles_of(graph.transitivity_undirected(), low, high)
 
     def betweenness():
         graph.betweenness(sources=[source])
@@ -110,6 +141,9 @@ def scipy(folder, source):
         offsets = offsets.astype(np.int32)
     plain = sparse.csr_array((np.ones(len(neighbours)), neighbours, offsets), shape=(n, n))
     weighted = sparse.csr_array((each.astype(np.float64), neighbours, offsets), shape=(n, n))
+    # The row of a vertex is what it gets from others.
+    received = plain.T.tocsr() if is_directed(folder) else plain
+    # The rank of a vertex without out-edges is lost: others spread it.
     shares = 1 / np.maximum(np.diff(offsets), 1)
 
     def bfs():
@@ -120,10 +154,14 @@ def scipy(folder, source):
         found, _ = csgraph.connected_components(plain, directed=False)
         return lambda: found
 
+    def scc():
+        found, _ = csgraph.connected_components(plain, directed=True, connection="strong")
+        return lambda: found
+
     def pagerank():
         ranks = np.full(n, 1 / n)
         for _ in range(ITERATIONS):
-            ranks = (1 - DAMPING) / n + DAMPING * (plain @ (ranks * shares))
+            ranks = (1 - DAMPING) / n + DAMPING * (received @ (ranks * shares))
 
     def sssp():
         found = csgraph.dijkstra(weighted, indices=source)
@@ -132,13 +170,60 @@ def scipy(folder, source):
     return locals()
 
 
+def rustworkx(folder, source):
+    os.environ["RAYON_NUM_THREADS"] = "2"
+    import rustworkx as rx
+
+    low, high, weights = (np.load(folder / f"{name}.npy") for name in ["low", "high", "weights"])
+    n, directed = int(np.load(folder / "vertices.npy")), is_directed(folder)
+    graph = rx.PyDiGraph() if directed else rx.PyGraph()
+    graph.add_nodes_from([None] * n)
+    for at in range(0, len(low), PART):
+        part = slice(at, at + PART)
+        ends = [column[part].tolist() for column in [low, high, weights]]
+        graph.add_edges_from(list(zip(*ends, strict=True)))
+    # PageRank takes directed graphs alone.
+    arcs = graph if directed else graph.to_directed()
+
+    def bfs():
+        found = rx.bfs_layers(graph, [source])
+        return lambda: sum(map(len, found))
+
+    def wcc():
+        components = (
+            rx.number_weakly_connected_components if directed else rx.number_connected_components)
+        return lambda found=components(graph): found
+
+    def scc():
+        return lambda found=rx.number_strongly_connected_components(graph): found
+
+    def pagerank():
+        # It makes all its iterations, and then says that it did not converge.
+        with contextlib.suppress(rx.FailedToConverge):
+            rx.pagerank(arcs, alpha=DAMPING, tol=0, max_iter=ITERATIONS)
+
+    def kcore():
+        return lambda found=rx.core_number(graph): max(found.values())
+
+    def triangles():
+        return triangles_of(rx.transitivity(graph), low, high)
+
+    def sssp():
+        # The weight of each edge is a call of Python.
+        found = rx.dijkstra_shortest_path_lengths(graph, source, float)
+        return lambda: max(found.values(), default=0)
+
+    return locals()
+
+
 def main():
     library, folder, source = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     kernels = globals()[library](folder, source)
+    meaningless = MEANINGLESS[is_directed(folder)]
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         kernel = kernels.get(line.strip())
-        if kernel is None:
+        if kernel is None or line.strip() in meaningless:
             print(json.dumps({"missing": True}), flush=True)
             continue
         started, cpu = time.perf_counter(), time.process_time()
