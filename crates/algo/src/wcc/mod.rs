@@ -224,7 +224,7 @@ const PREFETCH_VERTICES: usize = 16;
 /// Joins each vertex with its hub neighbours.
 pub(crate) struct JoinHubNeighbours<'a> {
     pub forest: &'a Forest,
-    /// On undirected graphs, collects the vertices without further neighbours.
+    /// Collects the vertices without further neighbours in the same direction.
     pub done: Option<&'a Bitmap>,
 }
 
@@ -254,17 +254,25 @@ impl Kernel for JoinHubNeighbours<'_> {
 /// Hub neighbours join nearly all of the giant component. Then only the lists of vertices outside
 /// it are read that have further neighbours: an edge within the giant component joins nothing, and
 /// any other edge is in a list of an end outside.
+///
+/// On a directed graph hub neighbours are in-neighbours. An edge that is in none of the in-lists
+/// that are read leads into the giant component: only vertices that are still outside have one.
 fn by_hub_neighbours(engine: &Engine, forest: &Forest) -> Result<()> {
     let graph = engine.graph();
-    let done = Bitmap::new(graph.vertices())?;
-    // On a directed graph hub neighbours are neighbours in one direction only.
-    let whole = (!graph.is_directed()).then_some(&done);
-    engine.visit_hub_neighbours("hub neighbours", &JoinHubNeighbours { forest, done: whole })?;
-    let giant = forest.root(graph.superblock().degree_max_vertex);
-    parallel::insert_where(&done, 0..graph.vertices() as VertexId, |v| forest.root(v) == giant);
+    let mut done = Bitmap::new(graph.vertices())?;
+    let insert_giant = |done: &Bitmap| {
+        let giant = forest.root(graph.superblock().degree_max_vertex);
+        let all = 0..graph.vertices() as VertexId;
+        parallel::insert_where(done, all, |v| forest.root(v) == giant);
+    };
+    let join = JoinHubNeighbours { forest, done: Some(&done) };
+    engine.visit_hub_neighbours("hub neighbours", &join)?;
+    insert_giant(&done);
     let rest = "outside the giant component";
     engine.visit(rest, Direction::In, ActiveSet::NotIn(&done), &JoinAll(forest))?;
     if graph.is_directed() {
+        done.clear();
+        insert_giant(&done);
         engine.visit(rest, Direction::Out, ActiveSet::NotIn(&done), &JoinAll(forest))?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::plain::{Plain, Random, Ways, odd_graphs, random_graph};
 use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::wcc;
-use cenote_engine::{EngineConfig, Graph};
+use cenote_engine::{Direction, EngineConfig, Graph};
 use cenote_store::HubNeighboursChoice;
 
 /// Both ways to store a graph, and its size.
@@ -104,4 +104,19 @@ fn with_hub_neighbours_a_skewed_graph_is_searched_and_joined_by_few_of_its_bytes
         println!("{what}: {less} of {all} bytes");
         assert!(2 * less < all, "{what}: {less} of {all} bytes");
     }
+}
+
+/// Vertices without in-edges are outside the giant component until their out-lists are read; no
+/// in-list is read for them.
+#[test]
+fn components_of_a_directed_graph_read_the_lists_of_one_direction() {
+    let [_, with] = both(&skewed(4, 14, true));
+    let config = EngineConfig::with_memory(64 << 20).cache_bytes(Some(0)).threads(1);
+    let found = wcc::run(&with, config).unwrap();
+    wcc::verify(&with, &found).unwrap();
+    let pages = |direction| with.adjacency(direction).unwrap().pages();
+    let hubs = with.hub_neighbours().unwrap().pages();
+    let (read, out) = (found.run.stats.bytes_read / 4096, pages(Direction::Out));
+    println!("{read} pages of {out}, and {hubs} of hub neighbours");
+    assert!(read < out + out / 20 + hubs, "{read} pages of {out}");
 }
