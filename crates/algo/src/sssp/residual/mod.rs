@@ -72,6 +72,10 @@ const BUCKETS_FOLLOWED: f64 = 1.5;
 const CACHED: f64 = 0.25;
 const LEFT: f64 = 0.8;
 
+/// Without hubs, passes keep edges once all that matter fit, which is soon if this share of all does.
+/// On a map 0.25 s instead of 0.49 page by page.
+const FITTING_WITHOUT_HUBS: f64 = 0.2;
+
 /// It reads the lists of all vertices that are not final if those that are active lie on so large a
 /// part of the pages.
 const DENSE: f64 = 0.4;
@@ -120,13 +124,18 @@ fn times_kept(graph: &Graph) -> f64 {
 pub(super) fn likely_passes(graph: &Graph, bytes: u64, threads: usize) -> Option<(f64, bool)> {
     let room = bytes.checked_sub(bytes_of_sets(graph))?;
     let has_room = Edges::has_room(graph, room, threads);
-    let fitting = Edges::capacity_of(graph, room, LIST_EDGES) / (entries(graph) as f64).max(1.0);
+    let fitting = fitting(graph, room);
     Some(match has_hubs(graph) {
         true if has_room => (1.4, true),
         true => (3.5, false),
         false if has_room && fitting >= 0.25 => (2.5 + 0.15 / fitting.min(1.0), true),
         false => (7.7, false),
     })
+}
+
+/// About which share of all edges fits in so many bytes.
+fn fitting(graph: &Graph, bytes: u64) -> f64 {
+    Edges::capacity_of(graph, bytes, LIST_EDGES) / (entries(graph) as f64).max(1.0)
 }
 
 /// Searches from the vertices in [`Search::far`]. False if the search is to go on in buckets, from
@@ -140,7 +149,8 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<bool> {
     if begin(search)? {
         return Ok(true);
     }
-    if leads_nearby(search.engine)? {
+    let fitting = fitting(graph, memory - sets);
+    if (has_hubs(graph) || fitting < FITTING_WITHOUT_HUBS) && leads_nearby(search.engine)? {
         // Most edges would be kept in a pass, since their targets have no distance yet, so that it
         // would come only as far as they fit.
         search.finish_by(None)?;
