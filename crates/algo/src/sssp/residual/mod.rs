@@ -72,8 +72,8 @@ const BUCKETS_FOLLOWED: f64 = 1.5;
 const CACHED: f64 = 0.25;
 const LEFT: f64 = 0.8;
 
-/// Without hubs, passes keep edges once all that matter fit, which is soon if this share of all does.
-/// On a map 0.25 s instead of 0.49 page by page.
+/// Without hubs, passes keep edges once all that matter fit, which is soon if this share of all
+/// does. On a map 0.25 s instead of 0.49 page by page.
 const FITTING_WITHOUT_HUBS: f64 = 0.2;
 
 /// It reads the lists of all vertices that are not final if those that are active lie on so large a
@@ -161,18 +161,19 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<bool> {
     let (active, done) = (Bitmap::new(graph.vertices())?, Bitmap::new(graph.vertices())?);
     let mut residual = Residual { search, active, done, steps: 0 };
     let (mut from, times) = (0, times_kept(graph));
-    let (mut left, is_cached) = (f64::INFINITY, residual.search.engine.cached_fraction() >= CACHED);
+    let is_cached = residual.search.engine.cached_fraction() >= CACHED;
+    // The edges that mattered before the last pass, if it kept some.
+    let mut before = f64::INFINITY;
     while let Some(first) = residual.search.first() {
         from = first.max(from);
         let may_keep = !edges.is_none() && !residual.are_few();
         let found = if may_keep { Some(residual.sample(from)?) } else { None };
-        if let Some(Found { edges: all, .. }) = found.filter(|_| is_cached) {
-            if all > LEFT * left {
-                return Ok(false);
-            }
-            left = all;
+        if is_cached && found.is_some_and(|found| found.edges > LEFT * before) {
+            return Ok(false);
         }
-        if found.is_some_and(|found| found.edges <= times * edges.capacity(found.of_list)) {
+        let kept = found.filter(|found| found.edges <= times * edges.capacity(found.of_list));
+        before = kept.map_or(f64::INFINITY, |found| found.edges);
+        if kept.is_some() {
             let Some(limit) = residual.pass(&mut edges, from)? else { return Ok(false) };
             from = limit;
         } else if residual.follow(&mut edges, from)? {
