@@ -159,7 +159,9 @@ algo-bench: build venv
 	$(VENV)/bin/python experiments/algo_bench.py
 
 # At most ten minutes; more with GAP_GRAPHS=kron-22,road,star and the like. GAPBS names the folder of
-# the GAP benchmark suite's programs, built with `make`: without it they are left out.
+# the GAP benchmark suite's programs, built with `make`, ACGRAPH that of ACGraph's: without them they
+# are left out. So is rustworkx where it is not installed, and the crate `graph` unless
+# experiments/graph-rival has been built with `cargo build --release`.
 GAP_GRAPHS ?= kron-20,uniform-20,grid,path
 .PHONY: gap-bench
 gap-bench: build venv

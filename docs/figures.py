@@ -339,8 +339,17 @@ GAP_KERNELS = {
     "betweenness": "betweenness, 1 source",
     "triangles": "triangles",
     "kcore": "core numbers",
+    "scc": "strong components",
 }
-GAP_RIVALS = {"gap": "GAP suite", "networkit": "NetworKit", "igraph": "igraph", "scipy": "SciPy"}
+GAP_RIVALS = {
+    "gap": "GAP suite",
+    "acgraph": "ACGraph",
+    "graph": "crate graph",
+    "networkit": "NetworKit",
+    "igraph": "igraph",
+    "rustworkx": "rustworkx",
+    "scipy": "SciPy",
+}
 
 
 def gap_cases() -> dict[tuple[str, str], dict[str, list[dict]]]:
