@@ -14,8 +14,8 @@
 //! residual graph: the lists of the other vertices, without targets that are on no cycle with them.
 //! As soon as it fits in memory, one serial search ([`in_memory`]) finishes it, with the giant
 //! component as one vertex, even if the backward search has not ended. Small graphs start there.
-//! Long paths are trimmed by counts ([`trim`]), and searches of many small steps go on by a
-//! [`Worklist`] of pages.
+//! Long paths are trimmed by counts ([`trim`]), and searches of many small steps, or where edges
+//! lead nearby (`near`), go on by a [`Worklist`] of pages.
 //!
 //! **Bound.** While the residual graph does not fit, each pass shrinks it: by vertices that join
 //! the giant component, by trimming vertices without successors or predecessors, or by a round of

@@ -94,6 +94,7 @@ impl<'e> Rounds<'e> {
         if self.fronts.search_while_large(engine, of, &search)? {
             return Ok(());
         }
+        self.fronts.now.clear();
         self.known.reached.clear();
         self.known.giant.remove(first);
         self.known.settled.remove(first);
@@ -213,7 +214,7 @@ impl Fronts {
         Ok(())
     }
 
-    /// The same, but false after many small steps, or rounds of few pages; then it cannot go on.
+    /// The same, but false after many small steps, or rounds of few pages. It cannot go on then.
     fn search_while_large(
         &mut self,
         engine: &Engine,
@@ -269,12 +270,13 @@ impl Fronts {
         goes_on: impl FnMut(u64) -> bool,
     ) -> Result<bool> {
         let adjacency = engine.graph().adjacency(direction).expect("it has these lists");
-        let worklist = Worklist::new(adjacency, self.next.bits())?;
+        let mut worklist = Worklist::new(adjacency, self.next.bits())?;
         self.now.bits().iter().for_each(|v| worklist.activate(v, 0));
         self.now.clear();
         let has_ended = follow_while(engine, label, direction, &worklist, search, goes_on)?;
-        drop(worklist);
-        self.next.clear();
+        if !has_ended {
+            worklist.clear();
+        }
         Ok(has_ended)
     }
 }

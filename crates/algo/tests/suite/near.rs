@@ -76,3 +76,30 @@ fn strong_components_of_sites_are_searched_page_by_page() {
         assert_eq!(all - by_page == 5, !is_shuffled, "{by_page} of {all} by page");
     }
 }
+
+/// A ring, whose search takes so many rounds of few pages that it is given up, and sources beside,
+/// which are trimmed then: what was still to be followed must not count as trimmed.
+#[test]
+fn a_search_of_pages_that_is_given_up_leaves_nothing_behind() {
+    let n = 180_000;
+    let on_ring = |v: u32| v % 17 != 16;
+    let ring: Vec<u32> = (0..n).filter(|&v| on_ring(v)).collect();
+    let mut pairs = Vec::new();
+    for (at, &v) in ring.iter().enumerate() {
+        pairs.extend((1..=6).map(|step| (v, ring[(at + step) % ring.len()])));
+    }
+    for v in (0..n).filter(|&v| !on_ring(v)) {
+        pairs.extend((1..=3).map(|step| (v, v - step)));
+    }
+    let graph = Plain::of(n, &pairs, true).stored();
+    let state = scc::needs(&graph, &config(Strategy::Auto, 2)).state_bytes;
+    let found = scc::run(&graph, explained(&graph, state)).unwrap();
+    let (forward, trimmed) =
+        (steps(&found.run.steps, "forward").1, steps(&found.run.steps, "trim").0);
+    assert!(forward > 500 && trimmed > 0, "{forward} rounds, {trimmed} of them trim");
+    assert_eq!(
+        (found.largest, found.single),
+        (ring.len() as u64, u64::from(n) - ring.len() as u64)
+    );
+    scc::verify(&graph, &found).unwrap();
+}
