@@ -10,7 +10,7 @@ use cenote_store::Graph;
 
 const PAGES: u32 = 140_000;
 
-/// The links of pages of sites: 8 each, most to one of the nearest 80 pages, some to the same 20.
+/// The links of pages of sites: 8 each, nearly all to one of the nearest 80 pages, others to one hub.
 /// In the order of the pages, or in none.
 pub fn sites(is_shuffled: bool) -> Vec<(u32, u32)> {
     let mut random = Random(5);
@@ -22,7 +22,7 @@ pub fn sites(is_shuffled: bool) -> Vec<(u32, u32)> {
     for source in 0..PAGES {
         for at in 0..8 {
             let near = (source + PAGES - 40 + random.below(80)) % PAGES;
-            let target = if at == 0 && source % 4 == 0 { random.below(20) } else { near };
+            let target = if at == 0 && source % 64 == 0 { 0 } else { near };
             if target != source {
                 links.push((names[source as usize], names[target as usize]));
             }

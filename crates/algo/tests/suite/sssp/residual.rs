@@ -91,17 +91,17 @@ fn sites(is_shuffled: bool) -> Plain {
 
 #[test]
 fn edges_that_lead_nearby_are_followed_page_by_page() {
-    let in_order = passes_of(&sites(false), 2, 30, "in order");
+    let in_order = passes_of(&sites(false), 1, 30, "in order");
     assert!(in_order.all == 0 && in_order.rounds > 0, "{in_order:?}");
-    let in_none = passes_of(&sites(true), 2, 30, "in no order");
+    let in_none = passes_of(&sites(true), 1, 30, "in no order");
     assert!(in_none.all > 3, "{in_none:?}");
 }
 
 /// With all pages in memory buckets are faster than passes that do not come far.
 #[test]
 fn passes_that_do_not_come_far_end_where_pages_stay_in_memory() {
-    let found = passes_of(&sites(true), 2, 1000, "all pages");
-    assert!(found.all < 3, "{found:?}");
+    let found = passes_of(&sites(true), 1, 1000, "all pages");
+    assert!(found.all < 4, "{found:?}");
 }
 
 /// Where all edges that matter do not fit, each pass keeps those up to a limit.
