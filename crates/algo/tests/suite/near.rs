@@ -10,8 +10,8 @@ use cenote_store::Graph;
 
 const PAGES: u32 = 140_000;
 
-/// The links of pages of sites: 8 each, nearly all to one of the nearest 80 pages, others to one hub.
-/// In the order of the pages, or in none.
+/// The links of pages of sites: 8 each, nearly all to one of the nearest 80 pages, others to one
+/// hub. In the order of the pages, or in none.
 pub fn sites(is_shuffled: bool) -> Vec<(u32, u32)> {
     let mut random = Random(5);
     let mut names: Vec<u32> = (0..PAGES).collect();
