@@ -14,7 +14,7 @@ use super::step::{BottomUp, KeepParents, TopDown, joins, set};
 use super::unvisited::{Keep, Unvisited, UnvisitedPart};
 use super::{Bfs, BfsConfig, UNREACHED, asks_hub_neighbours, keeps_unvisited};
 use crate::csr::Csr;
-use crate::kind::is_clustered;
+use crate::kind::{is_clustered, is_lattice};
 use crate::near::leads_nearby;
 use crate::parallel::fill;
 use crate::ranks::Parents;
@@ -105,7 +105,7 @@ impl<'e> Search<'e> {
             if self.finish_in_csr(frontier_pages)? {
                 return Ok(());
             }
-            if self.level == LEVEL_NEAR && frontier_pages > 0 && leads_nearby(self.engine)? {
+            if self.goes_by_page(frontier_pages)? {
                 return self.finish_asynchronously();
             }
             if self.hub_neighbours_are_worth_it(frontier_pages) {
@@ -192,6 +192,17 @@ impl<'e> Search<'e> {
             None => self.finish_asynchronously()?,
         }
         Ok(true)
+    }
+
+    /// Whether the search goes on page by page, since edges lead nearby. On a lattice whose lists fit
+    /// it ends in memory soon.
+    fn goes_by_page(&self, frontier_pages: u64) -> Result<bool> {
+        let (graph, room) = (self.engine.graph(), self.engine.memory().scratch_bytes);
+        let ends_in_memory = is_lattice(graph) && room >= csr::bytes_for(graph);
+        Ok(self.level == LEVEL_NEAR
+            && frontier_pages > 0
+            && !ends_in_memory
+            && leads_nearby(self.engine)?)
     }
 
     fn finish_asynchronously(&mut self) -> Result<()> {
