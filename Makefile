@@ -158,7 +158,8 @@ pool-bench: build
 algo-bench: build venv
 	$(VENV)/bin/python experiments/algo_bench.py
 
-# At most ten minutes; more with GAP_GRAPHS=kron-22,road,star and the like. GAPBS names the folder of
+# About ten minutes without rivals that are not there by themselves; more with them, and with
+# GAP_GRAPHS=kron-22,road,star and the like. GAPBS names the folder of
 # the GAP benchmark suite's programs, built with `make`, ACGRAPH that of ACGraph's: without them they
 # are left out. So is rustworkx where it is not installed, and the crate `graph` unless
 # experiments/graph-rival has been built with `cargo build --release`.

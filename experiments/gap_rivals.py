@@ -22,8 +22,6 @@ ITERATIONS = 10
 DAMPING = 0.85
 # Edges that are given to a library at a time.
 PART = 1 << 20
-# Kernels that have no meaning for a graph that is directed, and for one that is not.
-MEANINGLESS = {True: ["kcore", "triangles"], False: ["scc"]}
 
 
 def is_directed(folder):
@@ -219,11 +217,10 @@ def rustworkx(folder, source):
 def main():
     library, folder, source = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     kernels = globals()[library](folder, source)
-    meaningless = MEANINGLESS[is_directed(folder)]
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         kernel = kernels.get(line.strip())
-        if kernel is None or line.strip() in meaningless:
+        if kernel is None:
             print(json.dumps({"missing": True}), flush=True)
             continue
         started, cpu = time.perf_counter(), time.process_time()

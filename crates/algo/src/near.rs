@@ -14,7 +14,7 @@ const SAMPLE_PAGES: u64 = 32;
 /// Edges lead nearby if this share of them stays within blocks of so many pages, of which there are
 /// at least this many. Measured: 0.51 to 0.61 on web graphs and a map, whose shortest paths take a
 /// fifth to two thirds of the time page by page; at most 0.27 on other networks, whose take up
-/// to three times as long.
+/// to four times as long.
 const NEAR: f64 = 0.4;
 const NEAR_PAGES: u64 = 16;
 const NEAR_BLOCKS: u64 = 64;

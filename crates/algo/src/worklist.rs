@@ -298,7 +298,6 @@ pub(crate) struct StepBudget {
     pages_seen: u64,
     pages_max: u64,
     pages_max_near: u64,
-    pages_all: u64,
 }
 
 impl StepBudget {
@@ -311,7 +310,7 @@ impl StepBudget {
         let share = if ends_soon { LATTICE_PAGES_SHARE } else { PAGES_SHARE };
         let all = pages(graph, Direction::Out);
         let (pages_max, pages_max_near) = (all / share, all / LATTICE_PAGES_SHARE);
-        Self { steps_small: 0, pages_seen: 0, pages_max, pages_max_near, pages_all: all }
+        Self { steps_small: 0, pages_seen: 0, pages_max, pages_max_near }
     }
 
     /// As [`StepBudget::is_exhausted`] was with the last step, for a graph whose edges lead nearby.
@@ -330,8 +329,8 @@ impl StepBudget {
     }
 
     /// The same for a round of so many pages.
-    pub fn is_exhausted_by_round(&mut self, round_pages: u64) -> bool {
-        self.count(round_pages * VERTICES_SHARE < self.pages_all, round_pages)
+    pub fn is_exhausted_by_round(&mut self, graph: &Graph, round_pages: u64) -> bool {
+        self.count(round_pages * VERTICES_SHARE < pages(graph, Direction::Out), round_pages)
     }
 
     fn count(&mut self, is_small: bool, pages: u64) -> bool {

@@ -15,8 +15,8 @@
 //! neighbours they are tried first ([`hub_neighbours`]), which leaves hardly any lists to read.
 //!
 //! A search of many small levels also ends in memory ([`csr`]), or, if the lists do not fit, runs
-//! without a barrier per level ([`asynchronous`]), along chains in memory ([`chains`]). So does one
-//! of some levels where edges lead nearby (`near`).
+//! without a barrier per level ([`asynchronous`]), along chains in memory ([`chains`]). Where edges
+//! lead nearby (`near`) a search goes on so after six levels.
 //!
 //! With less memory, levels lie in a file: [`bands`].
 //!

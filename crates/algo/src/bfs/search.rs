@@ -194,8 +194,8 @@ impl<'e> Search<'e> {
         Ok(true)
     }
 
-    /// Whether the search goes on page by page, since edges lead nearby. On a lattice whose lists fit
-    /// it ends in memory soon.
+    /// Whether the search goes on page by page, since edges lead nearby. On a lattice whose lists
+    /// fit it ends in memory soon.
     fn goes_by_page(&self, frontier_pages: u64) -> Result<bool> {
         let (graph, room) = (self.engine.graph(), self.engine.memory().scratch_bytes);
         let ends_in_memory = is_lattice(graph) && room >= csr::bytes_for(graph);

@@ -91,7 +91,7 @@ impl<'e> Rounds<'e> {
         let (engine, of) = (self.engine, ("forward", Direction::Out));
         self.begin_giant(first);
         let search = Forward(&self.known);
-        if self.fronts.search_while_large(engine, of, &search)? {
+        if self.fronts.search_or_give_up(engine, of, &search)? {
             return Ok(());
         }
         self.fronts.now.clear();
@@ -214,8 +214,9 @@ impl Fronts {
         Ok(())
     }
 
-    /// The same, but false after many small steps, or rounds of few pages. It cannot go on then.
-    fn search_while_large(
+    /// The same, but given up after many small steps, or rounds of few pages: false, and it cannot
+    /// go on.
+    fn search_or_give_up(
         &mut self,
         engine: &Engine,
         of: Lists<'_>,
@@ -228,7 +229,9 @@ impl Fronts {
             return Ok(false);
         }
         let mut budget = StepBudget::new(engine.graph(), false);
-        self.search_by_page(engine, of, search, |pages| !budget.is_exhausted_by_round(pages))
+        self.search_by_page(engine, of, search, |pages| {
+            !budget.is_exhausted_by_round(engine.graph(), pages)
+        })
     }
 
     /// False if it is to go on by page: after many small steps, or where edges lead nearby.

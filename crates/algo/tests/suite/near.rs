@@ -8,20 +8,20 @@ use cenote_algo::{bfs, scc};
 use cenote_engine::{Direction, EngineConfig, StepRecord, Strategy};
 use cenote_store::Graph;
 
-const PAGES: u32 = 140_000;
+const WEB_PAGES: u32 = 140_000;
 
 /// The links of pages of sites: 8 each, nearly all to one of the nearest 80 pages, others to one
 /// hub. In the order of the pages, or in none.
 pub fn sites(is_shuffled: bool) -> Vec<(u32, u32)> {
     let mut random = Random(5);
-    let mut names: Vec<u32> = (0..PAGES).collect();
+    let mut names: Vec<u32> = (0..WEB_PAGES).collect();
     if is_shuffled {
-        (1..PAGES).for_each(|at| names.swap(at as usize, random.below(at + 1) as usize));
+        (1..WEB_PAGES).for_each(|at| names.swap(at as usize, random.below(at + 1) as usize));
     }
     let mut links = Vec::new();
-    for source in 0..PAGES {
+    for source in 0..WEB_PAGES {
         for at in 0..8 {
-            let near = (source + PAGES - 40 + random.below(80)) % PAGES;
+            let near = (source + WEB_PAGES - 40 + random.below(80)) % WEB_PAGES;
             let target = if at == 0 && source % 64 == 0 { 0 } else { near };
             if target != source {
                 links.push((names[source as usize], names[target as usize]));
@@ -32,7 +32,7 @@ pub fn sites(is_shuffled: bool) -> Vec<(u32, u32)> {
 }
 
 fn stored(is_shuffled: bool) -> Arc<Graph> {
-    Plain::of(PAGES, &sites(is_shuffled), true).stored()
+    Plain::of(WEB_PAGES, &sites(is_shuffled), true).stored()
 }
 
 /// Within memory for a third of the pages beside the state.
@@ -96,10 +96,32 @@ fn a_search_of_pages_that_is_given_up_leaves_nothing_behind() {
     let found = scc::run(&graph, explained(&graph, state)).unwrap();
     let (forward, trimmed) =
         (steps(&found.run.steps, "forward").1, steps(&found.run.steps, "trim").0);
-    assert!(forward > 500 && trimmed > 0, "{forward} rounds, {trimmed} of them trim");
+    assert!(forward > 500 && trimmed > 0, "{forward} rounds, and {trimmed} that trim");
     assert_eq!(
         (found.largest, found.single),
         (ring.len() as u64, u64::from(n) - ring.len() as u64)
     );
     scc::verify(&graph, &found).unwrap();
+}
+
+/// A grid has as many levels, and edges lead nearby, but its lists fit.
+#[test]
+fn a_lattice_whose_lists_fit_is_searched_in_memory() {
+    let (rows, columns) = (600, 500);
+    let mut pairs = Vec::new();
+    for v in 0..rows * columns {
+        pairs.extend((v % columns + 1 < columns).then_some((v, v + 1)));
+        pairs.extend((v + columns < rows * columns).then_some((v, v + columns)));
+    }
+    let graph = Plain::of(rows * columns, &pairs, false).stored();
+    let pages = graph.adjacency(Direction::Out).unwrap().pages();
+    assert!(pages > 1024, "{pages} pages");
+    let search = bfs::BfsConfig::from(0);
+    for (memory, is_in_memory) in [(64 << 20, true), (3 << 20, false)] {
+        let config = config(Strategy::Auto, 2).memory_bytes(memory).explain(true);
+        let found = bfs::run(&graph, config, &search).unwrap();
+        assert_eq!((found.reached, found.depth), (u64::from(rows * columns), rows + columns - 2));
+        let (rounds, _) = steps(&found.run.steps, "round");
+        assert_eq!(rounds == 0, is_in_memory, "{rounds} rounds within {memory} bytes");
+    }
 }
