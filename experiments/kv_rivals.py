@@ -1,13 +1,16 @@
 """Updates of a graph beside two key-value stores that hold its edges: `kv_rivals.py PROGRAM`.
 
     kv_rivals.py PROGRAM [--scale 20] [--batches 1000000,100000] [--edges N] [--repeats 3]
-                         [--memory MIB] [--dir DIR] [--rows FILE] [--tiny]
+                         [--memory MIB] [--engines cenote,redb,fjall] [--dir DIR] [--rows FILE]
+                         [--tiny]
     kv_rivals.py PROGRAM --mixed CENOTE [--log 1] [--rate N] ...
 
 PROGRAM is what `cargo build --release` makes in experiments/kv-rivals. Each engine stores a
 Kronecker graph in random order, in durable batches, then makes durable commits of one edge each
-with one thread and with eight; the engines take turns. Quoted are medians, and Cenote's ratio to
-the faster of the others. Raw rows, each with the machine's load, go to experiments/runs.
+with one thread and with eight, of which the first is not counted; the engines take turns. Cenote
+makes them twice: with its graph on the drive, and (warm) in its memory, as the others find theirs
+in the kernel's page cache. Quoted are medians, and Cenote's ratio to the faster of the others. Raw
+rows, each with the machine's load, go to experiments/runs.
 
 With --mixed a graph changes while CENOTE runs PageRank on a snapshot of it: first the second half
 of its edges is inserted, then edges come and go, --log times as many changes as the graph has
@@ -26,7 +29,6 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ENGINES = ["cenote", "redb", "fjall"]
 FIGURES = [
     "edges_per_second",
     "edges_per_second_last_tenth",
@@ -52,6 +54,7 @@ def main():
     parser.add_argument("--edges", type=int, help="only the first edges of the graph")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--memory", type=int, default=512, help="MiB for each engine")
+    parser.add_argument("--engines", default="cenote,redb,fjall", help="by comma")
     parser.add_argument("--commits", type=int, default=1000, help="of each thread")
     parser.add_argument("--dir", default="/var/tmp/cenote-kv")
     parser.add_argument("--rows")
@@ -67,6 +70,7 @@ def main():
     date = datetime.date.today().isoformat()
     rows = open(options.rows or ROOT / f"experiments/runs/{date}-kv.jsonl", "a")
     seen = {}
+    engines = options.engines.split(",")
 
     def run(what, engine, *arguments):
         command = [options.program, *map(str, arguments)]
@@ -86,18 +90,21 @@ def main():
     edges = ["--edges", options.edges] if options.edges else []
     for batch in options.batches.split(","):
         for _ in range(options.repeats):
-            for engine in ENGINES:
+            for engine in engines:
                 place = folder / engine
                 shutil.rmtree(place, ignore_errors=True)
                 run(f"batches of {batch}", engine, "ingest", engine, place, "--batch", batch,
                     *common, *edges)
     for turn in range(options.repeats):
         run("synced 4 KiB", "drive", "drive", folder, "--count", options.commits)
-        for engine in ENGINES:
-            for threads in (1, 8):
-                run(f"{threads} threads", engine, "commits", engine, folder / engine,
-                    "--threads", threads, "--count", options.commits,
-                    "--seed", 2 + turn * 2 + threads // 8, *common)
+        for engine in engines:
+            for warm in (False, True) if engine == "cenote" else (False,):
+                for threads in (1, 8):
+                    what = f"{threads} threads{' warm' * warm}"
+                    run(what, engine, "commits", engine, folder / engine,
+                        "--threads", threads, "--count", options.commits,
+                        "--seed", 2 + 4 * turn + 2 * warm + threads // 8, *common,
+                        *["--warm"] * warm)
     shutil.rmtree(folder)
     for (what, figure), by_engine in seen.items():
         medians = {engine: statistics.median(values) for engine, values in by_engine.items()}
@@ -105,7 +112,7 @@ def main():
             f"{engine} {medians[engine]:,.4g} ({min(values):,.4g} to {max(values):,.4g})"
             for engine, values in by_engine.items()
         )
-        if figure.endswith("_second") and "cenote" in medians:
+        if figure.endswith("_second") and "cenote" in medians and len(medians) > 1:
             others = max(medians[engine] for engine in medians if engine != "cenote")
             shown += f"  x {medians['cenote'] / others:.2f}"
         print(f"{what:20} {figure:34} {shown}", flush=True)

@@ -8,7 +8,6 @@ use cenote_pool::check::PageCheck;
 use cenote_pool::{Handle, PageId};
 
 use crate::commit::{Commit, Latest};
-use crate::degrees::DegreeReader;
 use crate::deleted::Deleted;
 use crate::delta::{WeightPlace, WeightRun};
 use crate::error::{PageError, Result, other};
@@ -340,77 +339,6 @@ impl Graph {
     /// Bytes of memory that look-ups take once they have read a page.
     pub fn lookup_bytes(&self) -> usize {
         self.pages.lookup_bytes()
-    }
-
-    /// Streams the lengths of all lists in vertex order: `out(v, [degree of v, of v + 1, ..])`.
-    /// Reads the lists themselves where the degrees are missing or stale. Does nothing for a
-    /// direction that the graph does not have.
-    pub fn degrees(
-        &self,
-        direction: Direction,
-        out: &mut dyn FnMut(VertexId, &[u64]),
-    ) -> Result<()> {
-        let Some(lists) = self.adjacency(direction) else { return Ok(()) };
-        let Some(&section) = self.committed().fresh(self.degrees_kind(direction)) else {
-            return self.degrees_from_lists(direction, out);
-        };
-        let mut reader = DegreeReader::new(&self.pages, section, Ahead::FAR)?;
-        let Some(mut lengths) = lists.lengths() else {
-            while let Some((first, degrees)) = reader.next()? {
-                out(first, degrees);
-            }
-            return Ok(());
-        };
-        let mut merged = Vec::new();
-        while let Some((first, degrees)) = reader.next()? {
-            merged.clear();
-            for (vertex, &degree) in (first..).zip(degrees) {
-                merged.push(degree.saturating_add_signed(lengths.of(vertex)?));
-            }
-            out(first, &merged);
-        }
-        merged.clear();
-        let (base, vertices) = (lists.stored_vertices(), self.vertices() as VertexId);
-        for vertex in base..vertices {
-            merged.push(lengths.of(vertex)?.unsigned_abs());
-        }
-        if !merged.is_empty() {
-            out(base, &merged);
-        }
-        Ok(())
-    }
-
-    /// Pages that [`Graph::degrees`] reads for a direction: those of degrees, or of lists where the
-    /// degrees are missing or stale. 0 for a direction that the graph does not have.
-    pub fn degree_pages(&self, direction: Direction) -> u64 {
-        let Some(lists) = self.adjacency(direction) else { return 0 };
-        let kind = self.degrees_kind(direction);
-        self.committed().fresh(kind).map_or(lists.pages(), |section| section.pages)
-    }
-
-    pub(crate) fn degrees_kind(&self, direction: Direction) -> SectionKind {
-        match direction {
-            Direction::In if self.is_directed() => SectionKind::InDegrees,
-            _ => SectionKind::OutDegrees,
-        }
-    }
-
-    /// [`Graph::degrees`] by a pass over the lists.
-    pub(crate) fn degrees_from_lists(
-        &self,
-        direction: Direction,
-        out: &mut dyn FnMut(VertexId, &[u64]),
-    ) -> Result<()> {
-        let mut degrees = Vec::new();
-        self.scan(direction, &mut |_, page| {
-            let begun = page.lists().filter(|list| list.skip == 0);
-            degrees.clear();
-            degrees.extend(begun.map(|list| list.degree));
-            if !degrees.is_empty() {
-                out(page.first_vertex() + VertexId::from(page.head_skip() > 0), &degrees);
-            }
-            Ok(())
-        })
     }
 
     /// The user's vertex ids.

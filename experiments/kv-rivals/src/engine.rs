@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use cenote::{IdRef, Import, Op, Update};
 use cenote_device::backend::file::{OpenOptions, open};
-use cenote_store::{Batch, Change, Store};
+use cenote_store::{Batch, Change, Store, WriteLimits};
 use cenote_workload::Edge;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use redb::{ReadableDatabase, ReadableTableMetadata, TableDefinition};
@@ -82,7 +82,10 @@ impl Engine {
         let path = file(folder, kind);
         match kind {
             Kind::Cenote => {
-                Ok(Self::Store(Box::new(Store::open(open(&path, &OpenOptions::default())?)?)))
+                // Shares for pages and runs that are kept; the log's changes get some of the rest.
+                let limits = WriteLimits::default().page_bytes(memory / 2).run_bytes(memory / 8);
+                let store = Store::open(open(&path, &OpenOptions::default())?)?;
+                Ok(Self::Store(Box::new(store.with_limits(limits))))
             }
             Kind::Redb => {
                 Ok(Self::Redb(redb::Builder::new().set_cache_size(memory as usize).open(path)?))
@@ -135,6 +138,17 @@ impl Engine {
     /// Adds one edge, by any thread; durable when it returns.
     pub fn add_one(&self, edge: Edge) -> Result<()> {
         self.add(&[edge])
+    }
+
+    /// Brings a graph into its memory by edges that it has, which changes nothing. The other stores
+    /// find what they have just written in the kernel's page cache; a graph is read past it.
+    pub fn warm(&self, stored: &[Edge]) -> Result<()> {
+        match self {
+            Self::Store(_) => {
+                stored.chunks(WriteLimits::LOGGED_MAX).try_for_each(|some| self.add(some))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Waits for work in the background.

@@ -136,10 +136,11 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Degrees> {
     }
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
-        let out = read(graph, Direction::Out)?;
+        let threads = engine.config().threads;
+        let out = read(graph, Direction::Out, threads)?;
         let inward = match (graph.is_directed(), counts(graph)) {
             (false, _) => None,
-            (true, false) => Some(read(graph, Direction::In)?),
+            (true, false) => Some(read(graph, Direction::In, threads)?),
             (true, true) => Some(count(&engine)?),
         };
         let entries = parallel::sum(out.len(), |v| out[v]);
@@ -157,12 +158,15 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Degrees> {
 }
 
 /// The stored degrees of a direction.
-fn read(graph: &Graph, direction: Direction) -> Result<HugeVec<u64>> {
-    let mut all = HugeVec::zeroed(graph.vertices())?;
-    graph.degrees(direction, &mut |first, degrees| {
-        all[first as usize..][..degrees.len()].copy_from_slice(degrees);
-    })?;
-    Ok(all)
+fn read(graph: &Graph, direction: Direction, threads: usize) -> Result<HugeVec<u64>> {
+    let all: HugeVec<AtomicU64> = HugeVec::zeroed(graph.vertices())?;
+    let take = |(): &mut (), first: VertexId, degrees: &[u64]| {
+        for (all, &degree) in all[first as usize..].iter().zip(degrees) {
+            all.store(degree, Ordering::Relaxed);
+        }
+    };
+    graph.degrees_on(threads, direction, &take)?;
+    Ok(all.into_plain())
 }
 
 /// The in-degrees, counted in the out-lists.

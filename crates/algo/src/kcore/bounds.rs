@@ -59,18 +59,21 @@ impl Bounds {
 
     /// Starts with the degrees, limited by what all degrees allow and by `k`. Returns the sum of
     /// the degrees too.
-    pub fn of_degrees(graph: &Graph, k: Option<u32>) -> Result<(Self, u64)> {
+    pub fn of_degrees(graph: &Graph, k: Option<u32>, threads: usize) -> Result<(Self, u64)> {
         let n = graph.vertices();
-        let mut of: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
+        let of: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
+        let take = |entries: &mut u64, first: VertexId, degrees: &[u64]| {
+            for (bound, &degree) in of[first as usize..].iter().zip(degrees) {
+                *entries += degree;
+                let degree = u32::try_from(degree).unwrap_or(u32::MAX);
+                // One thread has the vertex.
+                let before = bound.load(Ordering::Relaxed);
+                bound.store(before.saturating_add(degree), Ordering::Relaxed);
+            }
+        };
         let mut entries = 0;
         for direction in directions(graph.is_directed()) {
-            graph.degrees(*direction, &mut |first, degrees| {
-                for (bound, &degree) in of[first as usize..].iter_mut().zip(degrees) {
-                    entries += degree;
-                    let degree = u32::try_from(degree).unwrap_or(u32::MAX);
-                    *bound.get_mut() = bound.get_mut().saturating_add(degree);
-                }
-            })?;
+            entries += graph.degrees_on(threads, *direction, &take)?.iter().sum::<u64>();
         }
         let most = bound_max(graph).min(k.unwrap_or(u32::MAX));
         let multiplicity = multiplicity(graph);

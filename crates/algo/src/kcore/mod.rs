@@ -200,7 +200,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Res
     let config = with_room(graph, config)?;
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
-        let (mut bounds, entries) = Bounds::of_degrees(graph, kcore.k)?;
+        let (mut bounds, entries) = Bounds::of_degrees(graph, kcore.k, engine.config().threads)?;
         let lists = graph.vertices() as u64;
         let room_bytes = room_bytes(graph, engine.config(), engine.memory().scratch_bytes);
         let mut search = Search { engine: &engine, bounds: &mut bounds, room_bytes, rounds: 0 };

@@ -72,20 +72,20 @@ impl<'e> Pull<'e> {
         let out_degrees: Option<HugeVec<AtomicU32>> =
             if graph.is_directed() { Some(HugeVec::zeroed(n)?) } else { None };
         let start = pull.restart.start();
-        let mut dangling = 0;
-        graph.degrees(Direction::Out, &mut |first, degrees| {
+        let take = |dangling: &mut u64, first: VertexId, degrees: &[u64]| {
             for (v, &degree) in (first as usize..).zip(degrees) {
                 let rank = start.of(v as VertexId);
                 store(&pull.shares[v], share(rank, degree));
-                dangling += if degree == 0 { to_fixed(rank) } else { 0 };
+                *dangling += if degree == 0 { to_fixed(rank) } else { 0 };
                 if let Some(out_degrees) = &out_degrees {
                     let degree = u32::try_from(degree).unwrap_or(u32::MAX);
                     out_degrees[v].store(degree, Ordering::Relaxed);
                 }
             }
-        })?;
+        };
+        let dangling = graph.degrees_on(engine.config().threads, Direction::Out, &take)?;
         pull.out_degrees = out_degrees;
-        pull.dangling = from_fixed(dangling);
+        pull.dangling = from_fixed(dangling.into_iter().sum());
         Ok(pull)
     }
 
@@ -114,11 +114,13 @@ impl<'e> Pull<'e> {
     /// The ranks: shares times degrees.
     pub fn ranks(self) -> Result<HugeVec<AtomicU64>> {
         if !self.are_ranks {
-            self.engine.graph().degrees(Direction::Out, &mut |first, degrees| {
+            let take = |(): &mut (), first: VertexId, degrees: &[u64]| {
                 for (v, &degree) in (first as usize..).zip(degrees) {
                     store(&self.shares[v], rank(load(&self.shares[v]), degree));
                 }
-            })?;
+            };
+            let threads = self.engine.config().threads;
+            self.engine.graph().degrees_on(threads, Direction::Out, &take)?;
         }
         Ok(self.shares)
     }

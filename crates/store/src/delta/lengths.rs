@@ -22,11 +22,17 @@ pub(crate) struct Lengths<'d> {
 }
 
 impl<'d> Lengths<'d> {
-    pub fn new(delta: &'d ListDelta, first_of: impl Fn(u64) -> VertexId + 'd) -> Self {
+    /// The changes from the list of a vertex on, which begins in a page.
+    pub fn new(
+        delta: &'d ListDelta,
+        first_of: impl Fn(u64) -> VertexId + 'd,
+        (page, vertex): (u64, VertexId),
+    ) -> Self {
+        let edits = || delta.edits.partition_point(|edit| edit.owner < vertex) as u64;
         Self {
             delta,
             first_of: Box::new(first_of),
-            next: 0,
+            next: if delta.runs.is_some() { page } else { edits() },
             lengths: Vec::new(),
             at: 0,
             nets: Vec::new(),

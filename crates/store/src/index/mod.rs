@@ -228,8 +228,19 @@ impl Adjacency {
 
     /// The change of the length of each list, if there are changes.
     pub(crate) fn lengths(&self) -> Option<Lengths<'_>> {
+        self.lengths_from(0)
+    }
+
+    /// The change of the length of each list from that of a vertex on, if there are changes.
+    pub(crate) fn lengths_from(&self, vertex: VertexId) -> Option<Lengths<'_>> {
         let delta = self.delta.as_ref()?;
-        Some(Lengths::new(delta, |page| self.vertices_in(page).start))
+        let first_of = |page| self.vertices_in(page).start;
+        let page = match vertex < self.stored_vertices() {
+            true => *self.pages_of(vertex).start(),
+            // Its changes are those of the last page.
+            false => self.pages().saturating_sub(1),
+        };
+        Some(Lengths::new(delta, first_of, (page, vertex)))
     }
 
     /// Vertices of the graph, with those that the log adds.

@@ -1,11 +1,10 @@
 //! The writer's side of the log: small batches that become durable without a commit.
 //!
-//! Threads that commit at the same time share a flush: each queues its batch, one of them writes
-//! all that are queued and syncs, and the others wait for it.
+//! Threads that commit at the same time share a flush (`flush`).
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use cenote_device::Queue;
 use cenote_pool::Handle;
@@ -48,22 +47,22 @@ pub(crate) struct Live {
     /// The vertices of pending ids.
     named: HashMap<Id, VertexId>,
     /// Where the next flush goes.
-    next: FlushPlace,
+    pub(super) next: FlushPlace,
     /// All flushes up to this one are synced.
-    durable: u64,
+    pub(super) durable: u64,
     /// The batches of the next flush.
-    queued: Vec<LoggedBatch>,
-    queued_bytes: usize,
-    is_flushing: bool,
+    pub(super) queued: Vec<LoggedBatch>,
+    pub(super) queued_bytes: usize,
+    pub(super) is_flushing: bool,
     /// Batches that were queued and that are in the log, since the store was opened.
-    batches: u64,
-    batches_logged: u64,
+    pub(super) batches: u64,
+    pub(super) batches_logged: u64,
     /// What look-ups need, from the first one on.
     base: Option<Base>,
     /// For the next base.
     kept_pages: Option<KeptPages>,
     /// A queue for the next flush.
-    log_queue: Idle<Box<dyn Queue>>,
+    pub(super) log_queue: Idle<Box<dyn Queue>>,
 }
 
 #[derive(Debug)]
@@ -85,7 +84,7 @@ pub(crate) struct KeptPages {
 }
 
 /// What is kept for the next thread that needs it: to open a queue takes longer than to use it.
-struct Idle<T>(Vec<T>);
+pub(super) struct Idle<T>(pub Vec<T>);
 
 impl<T> fmt::Debug for Idle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -490,69 +489,8 @@ impl Store {
         Ok((live, graph, handle))
     }
 
-    /// Waits until all batches that are queued now are in the log. Returns the bytes that this
-    /// thread wrote.
-    fn flush<'s>(&'s self, mut live: MutexGuard<'s, Live>) -> Result<u64> {
-        let wanted = live.batches;
-        let mut written = 0;
-        while live.batches_logged < wanted {
-            // Another thread's commit may have failed. Who waits for this batch to be written waits
-            // in vain then.
-            self.check_health().inspect_err(|_| self.flushed.notify_all())?;
-            if live.is_flushing {
-                live = self.flushed.wait(live).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            live.is_flushing = true;
-            let (batches, durable) = (live.batches, live.durable);
-            let queued = std::mem::take(&mut live.queued);
-            let area = self.log_area().expect("batches are queued for it");
-            let place = live.next;
-            live.next.number += 1;
-            live.next.block += LogArea::blocks_for(std::mem::take(&mut live.queued_bytes));
-            let queue = live.log_queue.0.pop();
-            drop(live);
-            let flushed = self.write_flush(queue, &area, place, durable, &queued);
-            live = lock(&self.live);
-            live.is_flushing = false;
-            match flushed {
-                Ok((bytes, queue)) => {
-                    live.log_queue.0.push(queue);
-                    live.batches_logged = batches;
-                    if self.limits.synced {
-                        live.durable = place.number;
-                    }
-                    written += bytes;
-                    let mut state = lock(&self.state);
-                    for batch in queued {
-                        let replayed = state.pending.replay(batch);
-                        assert!(
-                            replayed.is_ok(),
-                            "the batch fits the changes before: {replayed:?}"
-                        );
-                    }
-                }
-                Err(error) => {
-                    lock(&self.state).poisoned = true;
-                    self.flushed.notify_all();
-                    return Err(error);
-                }
-            }
-            self.flushed.notify_all();
-        }
-        Ok(written)
-    }
-
     pub(crate) fn lock_live(&self) -> MutexGuard<'_, Live> {
         lock(&self.live)
-    }
-
-    /// Waits until no batch is on its way to the log.
-    pub(crate) fn quiet<'s>(&'s self, mut live: MutexGuard<'s, Live>) -> MutexGuard<'s, Live> {
-        while live.is_flushing || !(live.queued.is_empty() || self.check_health().is_err()) {
-            live = self.flushed.wait(live).unwrap_or_else(PoisonError::into_inner);
-        }
-        live
     }
 
     fn load_base<'l>(&self, live: &'l mut Live) -> Result<&'l mut Base> {

@@ -24,7 +24,7 @@ mod snapshots;
 pub(crate) mod transaction;
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cenote_device::threads::cores;
 use cenote_device::{Buffer, Device, setters};
@@ -48,6 +48,7 @@ use allocator::Allocator;
 use beside::Merging;
 pub use beside::PreparedMerge;
 use draft::Draft;
+use flush::FlushWaits;
 pub(crate) use live::Live;
 pub use transaction::Transaction;
 
@@ -98,8 +99,7 @@ pub struct Store {
     state: Mutex<State>,
     /// A transaction holds it from its beginning to its end.
     live: Mutex<Live>,
-    /// Notified after each flush.
-    flushed: Condvar,
+    flush_waits: FlushWaits,
     limits: WriteLimits,
     readers: Arc<Readers>,
     elsewhere: Elsewhere,
@@ -268,7 +268,7 @@ impl Store {
             file,
             state: Mutex::new(State { commit, snapshots, pending, merging: None, poisoned: false }),
             live,
-            flushed: Condvar::new(),
+            flush_waits: FlushWaits::default(),
             limits: WriteLimits::default(),
             readers: Arc::default(),
             elsewhere: Elsewhere(Box::new(oldest)),

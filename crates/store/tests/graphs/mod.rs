@@ -294,6 +294,17 @@ pub fn assert_same(graph: &Graph, expected: &TestGraph) {
     assert!(report.is_whole(), "{report:#?}");
 }
 
+/// The lengths of all lists as threads read them, and the number of their parts.
+pub fn degrees_on(graph: &Graph, direction: Direction, threads: usize) -> (usize, Vec<u64>) {
+    let take = |part: &mut Vec<u64>, first: VertexId, degrees: &[u64]| {
+        part.resize(first as usize, u64::MAX);
+        part.extend_from_slice(degrees);
+    };
+    let parts = graph.degrees_on(threads, direction, &take).unwrap();
+    let all = parts.iter().flatten().copied().filter(|degree| *degree != u64::MAX).collect();
+    (parts.len(), all)
+}
+
 pub fn assert_lists(graph: &Graph, direction: Direction, expected: &[Vec<u32>]) {
     let adjacency = graph.adjacency(direction).unwrap();
     let stored: usize = expected.iter().map(Vec::len).sum();
@@ -307,6 +318,8 @@ pub fn assert_lists(graph: &Graph, direction: Direction, expected: &[Vec<u32>]) 
         .unwrap();
     let lengths: Vec<u64> = expected.iter().map(|list| list.len() as u64).collect();
     assert_eq!(degrees, lengths);
+    let (parts, on_threads) = degrees_on(graph, direction, 3);
+    assert_eq!(on_threads, lengths, "{parts} parts");
 
     let mut pages_with = vec![BTreeSet::new(); expected.len()];
     let mut scanned = vec![Vec::new(); expected.len()];

@@ -1,12 +1,19 @@
 //! Sections that change independently of the lists: appended ids, and derived sections, which may
 //! be missing, stale or rebuilt.
 
-use crate::graphs::{MemoryDevice, Random, TestGraph, TestIds, assert_same, read_hub_neighbours};
+use std::collections::BTreeSet;
+
+use crate::graphs::model::{add, changes};
+use crate::graphs::{
+    MemoryDevice, Random, TestGraph, TestIds, assert_same, degrees_on, read_hub_neighbours,
+};
+use crate::live::Live;
 use cenote_store::format::{HEADER_BYTES, PageKind};
 use cenote_store::header::PageHeader;
 use cenote_store::superblock::{IdKind, Section, SectionKind};
 use cenote_store::{
-    Codec, Direction, Graph, HubNeighboursChoice, Id, IdRef, LookupConfig, Store, StoreError, check,
+    Batch, Codec, Direction, Graph, HubNeighboursChoice, Id, IdRef, LookupConfig, Store,
+    StoreError, WriteLimits, check,
 };
 
 fn open(device: &MemoryDevice) -> Graph {
@@ -272,4 +279,81 @@ fn a_look_up_plan_does_not_change_what_a_store_gives() {
     let store = Store::open(device.shared()).unwrap();
     let plan = |_: &_| LookupConfig::default().frames(64).read_depth(4);
     assert_same(&store.graph(plan).unwrap(), &hubs(false));
+}
+
+/// A graph with so many pages of degrees that several threads read them.
+fn with_many_pages_of_degrees(directed: bool) -> TestGraph {
+    let n = 100_000;
+    // Also lists of several pages.
+    let mut random = Random(81);
+    let mut edge = |i: u32| match i % 3 {
+        0 => (7 * i % 4, random.below(n) as u32),
+        _ => (random.below(n) as u32, random.below(n) as u32),
+    };
+    let edges: BTreeSet<_> = (0..6_000).map(&mut edge).map(|(u, v)| (u.min(v), u.max(v))).collect();
+    let edges: Vec<_> = edges.into_iter().collect();
+    let graph = match directed {
+        true => TestGraph::directed(n as usize, &edges),
+        false => TestGraph::undirected(n as usize, &edges),
+    };
+    TestGraph { duplicates_kept: false, duplicates: 0, ..graph }
+}
+
+#[test]
+fn several_threads_read_the_lengths_of_lists_with_their_changes() {
+    for directed in [false, true] {
+        let mut live = Live::new(with_many_pages_of_degrees(directed));
+        let limits = WriteLimits::default().bytes(256 << 10).changes(2_000).run_percent(100_000);
+        live.store = Store::open(live.device.shared()).unwrap().with_limits(limits);
+        let mut random = Random(82);
+        for round in 0..4 {
+            if round > 0 {
+                let vertices = u64::from(live.model.vertices());
+                let mut vertex = || random.below(if round == 2 { 50 } else { vertices }) as u32;
+                let batch = changes((0..1_500).map(|_| add(vertex(), vertex())));
+                live.commit(&batch);
+                let new_ids = (0..20).map(|i| Id::Integer(100_000 * round + i)).collect();
+                live.commit(&Batch { new_ids, ..Batch::default() });
+            }
+            let (graph, lists) = (live.graph(), live.model.lists());
+            println!("round {round}: {} runs, {} logged", graph.runs(), graph.logged_changes());
+            let lengths =
+                |lists: &[Vec<u32>]| lists.iter().map(|l| l.len() as u64).collect::<Vec<_>>();
+            for (direction, lists) in [
+                (Direction::Out, &lists.out),
+                (Direction::In, lists.back.as_ref().unwrap_or(&lists.out)),
+            ] {
+                for threads in [1, 2, 3] {
+                    let (parts, found) = degrees_on(&graph, direction, threads);
+                    assert_eq!(parts, threads);
+                    assert!(found == lengths(lists), "{direction:?} by {threads} threads");
+                }
+            }
+        }
+        assert!(live.graph().runs() > 0 && live.graph().logged_changes() > 0);
+    }
+}
+
+#[test]
+fn parts_of_the_degrees_between_which_one_is_missing_are_damage() {
+    let mut bytes = with_many_pages_of_degrees(false).stored_bytes();
+    let graph = open(&MemoryDevice::with_bytes(bytes.clone()));
+    let section = *graph.superblock().section(SectionKind::OutDegrees).unwrap();
+    // The last page of the first of two parts loses its last degree.
+    let physical = graph.physical(section.first_page + section.pages / 2 - 1);
+    let page = &mut bytes[physical as usize * graph.page_bytes()..][..graph.page_bytes()];
+    let header = PageHeader::read(page);
+    page[HEADER_BYTES + header.entries as usize - 1] = 0;
+    PageHeader { entries: header.entries - 1, ..header }.seal(
+        page,
+        graph.superblock().salt,
+        physical,
+    );
+    let damaged = open(&MemoryDevice::with_bytes(bytes));
+    let take = |(): &mut (), _: u32, _: &[u64]| {};
+    let found = [1, 2].map(|threads| damaged.degrees_on(threads, Direction::Out, &take));
+    for found in found {
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains("first vertex of a page of degrees"), "{error}");
+    }
 }

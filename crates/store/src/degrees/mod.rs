@@ -1,14 +1,18 @@
 //! The degrees section: the lengths of all lists as LEB128 numbers, a few per cent of the graph's
 //! bytes. Algorithms that need degrees first read it instead of the lists.
+//!
+//! - `read`: reads the section; `of_graph`: with the changes of delta runs and log
 
 use crate::VertexId;
-use crate::error::{PageFault, Result, equal, other, zero_behind};
+use crate::error::Result;
 use crate::format::{self, HEADER_BYTES, PageKind};
 use crate::header::PageHeader;
-use crate::pages::Pages;
 use crate::sink::PageTarget;
-use crate::stream::{Ahead, PageStream};
-use crate::superblock::Section;
+
+mod of_graph;
+mod read;
+
+pub(crate) use read::DegreeReader;
 
 /// Most bytes of a LEB128 number of 64 bits.
 const VARINT_BYTES_MAX: usize = 10;
@@ -130,70 +134,6 @@ impl DegreePages {
     pub fn write_full(&mut self, sink: &mut impl PageTarget) -> Result<()> {
         self.full.drain(..).try_for_each(|page| page.write(sink))
     }
-}
-
-pub(crate) struct DegreeReader<'a> {
-    pages: &'a Pages,
-    section: Section,
-    stream: PageStream,
-    next_vertex: u64,
-    degrees: Vec<u64>,
-}
-
-impl<'a> DegreeReader<'a> {
-    pub fn new(pages: &'a Pages, section: Section, ahead: Ahead) -> Result<Self> {
-        let stream = pages.stream(section.range(), ahead)?;
-        Ok(Self { pages, section, stream, next_vertex: 0, degrees: Vec::new() })
-    }
-
-    /// The next vertex and the degrees from it on, or `None` after the last.
-    pub fn next(&mut self) -> Result<Option<(VertexId, &[u64])>> {
-        let (layout, section) = (&self.pages.layout, self.section);
-        let vertices = layout.committed.listed_vertices;
-        let bad = |page| move |fault| layout.fault(page, section.kind.name(), fault);
-        let Some((number, bytes)) = self.stream.next()? else {
-            equal("number of degrees", self.next_vertex, vertices)
-                .map_err(bad(section.first_page))?;
-            return Ok(None);
-        };
-        let header = layout.verify(section, number, bytes)?;
-        let first = self.next_vertex;
-        decode(bytes, &header, first, vertices, &mut self.degrees).map_err(bad(number))?;
-        self.next_vertex += self.degrees.len() as u64;
-        Ok(Some((first as VertexId, &self.degrees)))
-    }
-
-    /// [`DegreeReader::next`] into a buffer of the caller's.
-    pub fn next_into(&mut self, degrees: &mut Vec<u64>) -> Result<Option<VertexId>> {
-        let first = self.next()?.map(|(first, _)| first);
-        std::mem::swap(degrees, &mut self.degrees);
-        Ok(first)
-    }
-}
-
-/// Decodes a verified page of degrees into `out`. It must start with vertex `first`, and hold at
-/// least one degree and none beyond `vertices`.
-fn decode(
-    bytes: &[u8],
-    header: &PageHeader,
-    first: u64,
-    vertices: u64,
-    out: &mut Vec<u64>,
-) -> Result<(), PageFault> {
-    out.clear();
-    equal("first vertex of a page of degrees", header.first.into(), first)?;
-    let payload = &bytes[HEADER_BYTES..];
-    let limit = (vertices - first).min(payload.len() as u64);
-    if header.entries == 0 || u64::from(header.entries) > limit {
-        let (what, found) = ("number of degrees", u64::from(header.entries));
-        return Err(PageFault::Limit { what, found, limit });
-    }
-    let mut rest = payload;
-    for _ in 0..header.entries {
-        let degree = take_varint(&mut rest);
-        out.push(degree.ok_or_else(|| other("a degree is cut short"))?);
-    }
-    zero_behind("degree", rest)
 }
 
 #[cfg(test)]
