@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Adjacency, Assembled, Direction, Engine, EngineConfig, Graph, Kernel, List,
-    MemoryPlan, NamedPages, Page, PageTask, Purpose, VertexId,
+    AHEAD_ENTRIES, ActiveSet, Adjacency, Assembled, Direction, Engine, EngineConfig, Graph, Kernel,
+    List, MemoryPlan, NamedPages, Page, PageTask, Purpose, VertexId,
 };
 
 use crate::estimate::Reads;
@@ -32,9 +32,29 @@ pub(crate) trait Neighbourhood: Sync {
 
     fn local(&self) -> Self::Local;
 
+    /// Called before [`Neighbourhood::take`] with neighbours that it gets soon, of which it may
+    /// prefetch what it keeps; of a long slice only the first ones: see [`ahead`].
+    fn prefetch(&self, _neighbours: &[VertexId]) {}
+
     /// Processes all neighbours of `v`, in one or more slices; a neighbour in both directions of a
     /// directed graph is there twice.
     fn take(&self, local: &mut Self::Local, v: VertexId, neighbours: &[&[VertexId]]);
+}
+
+/// The neighbours of a slice; calls `prefetch` with those that follow soon, but for the first ones,
+/// which [`Neighbourhood::prefetch`] gets.
+#[inline(always)]
+pub(crate) fn ahead<'n>(
+    slice: &'n [VertexId],
+    prefetch: impl Fn(VertexId) + 'n,
+) -> impl Iterator<Item = VertexId> + 'n {
+    let later = slice.get(AHEAD_ENTRIES..).unwrap_or_default();
+    let (near, last) = slice.split_at(later.len());
+    let near = near.iter().zip(later).map(move |(&now, &later)| {
+        prefetch(later);
+        now
+    });
+    near.chain(last.iter().copied())
 }
 
 /// The directions in which a vertex has neighbours.
@@ -118,6 +138,10 @@ impl<V: Neighbourhood> Kernel for Single<'_, V> {
 
     fn local(&self) -> V::Local {
         self.0.local()
+    }
+
+    fn prefetch(&self, targets: &[VertexId]) {
+        self.0.prefetch(targets);
     }
 
     fn list(&self, local: &mut V::Local, list: &List<'_>) {
@@ -353,16 +377,20 @@ impl<V: Neighbourhood> Kernel for Partner<'_, V> {
     }
 
     fn list(&self, local: &mut V::Local, list: &List<'_>) {
+        let mut take = |slices: &[&[VertexId]]| {
+            for slice in slices {
+                self.neighbourhood.prefetch(&slice[..slice.len().min(AHEAD_ENTRIES)]);
+            }
+            self.neighbourhood.take(local, list.vertex, slices);
+        };
         let mut pieces = self.out_lists.pieces(list.vertex);
         match (pieces.next(), pieces.next()) {
-            (None, _) => self.neighbourhood.take(local, list.vertex, &[list.targets]),
-            (Some(only), None) => {
-                self.neighbourhood.take(local, list.vertex, &[only, list.targets])
-            }
+            (None, _) => take(&[list.targets]),
+            (Some(only), None) => take(&[only, list.targets]),
             (Some(first), Some(second)) => {
                 let mut all = vec![list.targets, first, second];
                 all.extend(pieces);
-                self.neighbourhood.take(local, list.vertex, &all);
+                take(&all);
             }
         }
     }

@@ -2,11 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use cenote_store::{Adjacency, Direction, Graph, List, VertexId};
+use cenote_store::{Adjacency, Direction, Graph, List, Page, VertexId};
 use rustc_hash::FxHashMap;
 
+use crate::ahead::{Ahead, start_of};
 use crate::config::EngineConfig;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Purpose};
 use crate::schedule::Schedule;
 
 /// A [`Kernel`] that assembles the pieces of lists that span pages, so that the inner kernel sees
@@ -71,7 +72,22 @@ impl<K: Kernel> Kernel for Assembled<'_, K> {
             return self.kernel.list(local, list);
         }
         if let Some(targets) = self.insert(list) {
+            self.kernel.prefetch(start_of(&targets));
             self.kernel.list(local, &List { skip: 0, targets: &targets, ..*list });
+        }
+    }
+
+    fn page(&self, local: &mut K::Local, page: &Page<'_>, purpose: &Purpose<'_>) {
+        // Of few active lists the next ones are most often not those of the next vertices.
+        let mut ahead = purpose.active.list().is_none().then(|| Ahead::new(page.entries()));
+        let mut start = 0;
+        for list in page.lists() {
+            let end = start + list.targets.len();
+            if purpose.active.contains(list.vertex) {
+                ahead.iter_mut().for_each(|ahead| ahead.show(self.kernel, start..end));
+                self.list(local, &list);
+            }
+            start = end;
         }
     }
 }

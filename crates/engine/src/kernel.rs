@@ -64,8 +64,9 @@ pub trait Kernel: Sync {
         true
     }
 
-    /// Called in visits of lists with weights: targets of lists that follow soon, of which a kernel
-    /// may prefetch what it keeps.
+    /// Called in visits of lists with weights, and by [`Assembled`](crate::Assembled): targets of
+    /// the list that follows and of those behind it, of which a kernel may prefetch what it keeps.
+    /// Of a list the first [`AHEAD_ENTRIES`](crate::AHEAD_ENTRIES) are among them.
     fn prefetch(&self, _targets: &[VertexId]) {}
 
     /// Processes a page with active lists; implemented where that is faster than list by list, or

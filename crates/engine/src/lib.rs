@@ -87,6 +87,7 @@
 //! Sources: the CAVE paper, section 4.2 and Algorithm 1 (`vertex`, `block`); the dissertation's
 //! chapter 3 for the planning by asymmetry and concurrency (`auto`).
 
+mod ahead;
 mod assembled;
 mod asynchronous;
 mod bands;
@@ -110,6 +111,7 @@ mod visit;
 mod weight_runs;
 mod workers;
 
+pub use ahead::AHEAD_ENTRIES;
 pub use assembled::Assembled;
 pub use asynchronous::{AsynchronousConfig, SPLIT_THRESHOLD};
 pub use bands::{

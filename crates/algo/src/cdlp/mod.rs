@@ -25,12 +25,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, setters,
+    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, prefetch,
+    setters,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
 use crate::groups::{Groups, Labels};
-use crate::neighbourhood::{self, Neighbourhood};
+use crate::neighbourhood::{self, Neighbourhood, ahead};
 use crate::parallel::fill;
 use crate::plain::Lists;
 use crate::ranks::{Ranks, for_each_by_id};
@@ -246,17 +247,22 @@ impl Neighbourhood for Step<'_> {
         Frequent::default()
     }
 
+    fn prefetch(&self, neighbours: &[VertexId]) {
+        neighbours.iter().for_each(|&u| prefetch(self.labels, u as usize));
+    }
+
     fn take(&self, frequent: &mut Frequent, v: VertexId, neighbours: &[&[VertexId]]) {
         let label = |u: VertexId| self.labels[u as usize].load(Ordering::Relaxed);
-        let all = neighbours.iter().copied().flatten().copied();
-        let Some(most) = frequent.of(all.clone().map(label)) else { return };
+        let later = |u: VertexId| prefetch(self.labels, u as usize);
+        let all = neighbours.iter().flat_map(|slice| ahead(slice, later));
+        let Some(most) = frequent.of(all.map(label)) else { return };
         if most == label(v) {
             return;
         }
         self.next[v as usize].store(most, Ordering::Relaxed);
         self.changed.insert(v);
         if let Some(touched) = self.touched {
-            for u in all {
+            for &u in neighbours.iter().copied().flatten() {
                 if !touched.contains(u) {
                     touched.insert(u);
                 }

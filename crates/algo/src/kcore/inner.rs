@@ -13,18 +13,15 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cenote_engine::{ActiveSet, Engine, VertexId};
+use cenote_engine::{AHEAD_ENTRIES, ActiveSet, Engine, VertexId};
 
 use super::bounds::{Bounds, TRIVIAL};
 use super::load::LIST_WORDS;
 use super::peel::{WORDS_BESIDE, peel};
-use crate::neighbourhood::{self, Neighbourhood};
+use crate::neighbourhood::{self, Neighbourhood, ahead};
 use crate::parallel;
 use crate::report::Result;
 use crate::residual::{Kept, Parts, ResidualPart};
-
-/// How many entries ahead bounds are prefetched.
-const PREFETCH_ENTRIES: usize = 64;
 
 /// A histogram of neighbours by bound.
 #[derive(Debug)]
@@ -109,8 +106,10 @@ fn keep_from(bounds: &Bounds, floor: u32, v: VertexId, targets: &mut [VertexId])
     if bounds.get(v) < floor {
         return None;
     }
+    targets.iter().take(AHEAD_ENTRIES).for_each(|&target| bounds.prefetch(target));
     let mut kept = 0;
     for at in 0..targets.len() {
+        targets.get(at + AHEAD_ENTRIES).into_iter().for_each(|&later| bounds.prefetch(later));
         let target = targets[at];
         targets[kept] = target;
         kept += usize::from(bounds.get(target) >= floor);
@@ -137,6 +136,10 @@ impl Neighbourhood for Pass<'_> {
 
     fn local(&self) -> Local {
         Local { histogram: Histogram::new(self.bounds.most), open: 0 }
+    }
+
+    fn prefetch(&self, neighbours: &[VertexId]) {
+        neighbours.iter().for_each(|&u| self.bounds.prefetch(u));
     }
 
     fn take(&self, local: &mut Local, v: VertexId, neighbours: &[&[VertexId]]) {
@@ -172,9 +175,7 @@ impl Pass<'_> {
         counts.fill(0);
         let (mut inner, mut open) = (0, 0);
         for list in neighbours {
-            list.iter().take(PREFETCH_ENTRIES).for_each(|&u| bounds.prefetch(u));
-            for (at, &u) in list.iter().enumerate() {
-                list.get(at + PREFETCH_ENTRIES).into_iter().for_each(|&u| bounds.prefetch(u));
+            for u in ahead(list, |later| bounds.prefetch(later)) {
                 if u == v {
                     continue;
                 }

@@ -9,13 +9,11 @@ use cenote_store::{
 
 use super::copies::{Copies, entries_max};
 use super::dispatch::{Dispatch, Fetched, Now};
+use crate::ahead::Ahead;
 use crate::error::Result;
 use crate::frontier::ActiveSet;
 use crate::kernel::Kernel;
 use crate::weight_runs::parts;
-
-/// How far behind a list its kernel may prefetch, in entries.
-const AHEAD_ENTRIES: usize = 128;
 
 /// An active piece of a list.
 #[derive(Clone, Copy, Debug)]
@@ -75,27 +73,6 @@ impl Piece {
     }
 }
 
-/// Shows a kernel the targets of lists that follow, each once. Weighted PageRank over 4 million
-/// vertices in memory takes a quarter less processor time with it.
-struct Ahead<'a> {
-    targets: &'a [VertexId],
-    /// How many it has seen.
-    seen: usize,
-}
-
-impl Ahead<'_> {
-    /// Called before a list that ends at `end`.
-    #[inline(always)]
-    fn prefetch(&mut self, kernel: &impl Kernel, end: usize) {
-        let until = (end + AHEAD_ENTRIES).min(self.targets.len());
-        let from = self.seen.max(end);
-        if from < until {
-            kernel.prefetch(&self.targets[from..until]);
-            self.seen = until;
-        }
-    }
-}
-
 /// Dispatches active lists with their weights.
 pub(crate) struct WeightedLists<'a, K: Kernel> {
     column: &'a WeightColumn,
@@ -134,7 +111,7 @@ impl<K: Kernel> Dispatch<ListCopies> for WeightedLists<'_, K> {
         let active = self.active;
         let address = self.column.addresses_of(task.page).start;
         let runs = adjacency.weight_runs(task.page, self.column, &page)?;
-        let (kernel, mut ahead) = (self.kernel, Ahead { targets: page.entries(), seen: 0 });
+        let (kernel, mut ahead) = (self.kernel, Ahead::new(page.entries()));
         let is_now = Cell::new(false);
         let mut part = |list: &List<'_>, place: WeightPlace<'_>| match place {
             WeightPlace::Logged(weights) => {
@@ -153,7 +130,7 @@ impl<K: Kernel> Dispatch<ListCopies> for WeightedLists<'_, K> {
         let mut dispatch = |list: &List<'_>, start: usize| {
             let entries = start..start + list.targets.len();
             if is_now.get() {
-                ahead.prefetch(kernel, entries.end);
+                ahead.show(kernel, entries.clone());
             }
             match &runs {
                 _ if entries.is_empty() => {}
@@ -185,9 +162,9 @@ impl<K: Kernel> Dispatch<ListCopies> for WeightedLists<'_, K> {
         let end = first + weights.len() as u64;
         let from = copies.pieces.partition_point(|piece| piece.addresses().end <= first);
         let covered = copies.pieces[from..].iter().take_while(|piece| piece.address < end);
-        let mut ahead = Ahead { targets: &copies.targets, seen: 0 };
+        let mut ahead = Ahead::new(&copies.targets);
         for &Piece { vertex, page, skip, degree, address, start, len } in covered {
-            ahead.prefetch(self.kernel, start as usize + len as usize);
+            ahead.show(self.kernel, start as usize..start as usize + len as usize);
             let targets = &copies.targets[start as usize..][..len as usize];
             let list = List { vertex, page, skip, degree, targets };
             self.list(&list, address, first, weights);
