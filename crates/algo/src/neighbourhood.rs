@@ -33,7 +33,8 @@ pub(crate) trait Neighbourhood: Sync {
     fn local(&self) -> Self::Local;
 
     /// Called before [`Neighbourhood::take`] with neighbours that it gets soon, of which it may
-    /// prefetch what it keeps; of a long slice only the first ones: see [`ahead`].
+    /// prefetch what it keeps; of a long slice only the first ones: see
+    /// [`blocks_ahead`].
     fn prefetch(&self, _neighbours: &[VertexId]) {}
 
     /// Processes all neighbours of `v`, in one or more slices; a neighbour in both directions of a
@@ -41,20 +42,15 @@ pub(crate) trait Neighbourhood: Sync {
     fn take(&self, local: &mut Self::Local, v: VertexId, neighbours: &[&[VertexId]]);
 }
 
-/// The neighbours of a slice; calls `prefetch` with those that follow soon, but for the first ones,
-/// which [`Neighbourhood::prefetch`] gets.
+/// The neighbours of a slice in blocks; `prefetch` gets those of the next one before each. The first
+/// ones [`Neighbourhood::prefetch`] has got.
 #[inline(always)]
-pub(crate) fn ahead<'n>(
+pub(crate) fn blocks_ahead<'n>(
     slice: &'n [VertexId],
-    prefetch: impl Fn(VertexId) + 'n,
-) -> impl Iterator<Item = VertexId> + 'n {
-    let later = slice.get(AHEAD_ENTRIES..).unwrap_or_default();
-    let (near, last) = slice.split_at(later.len());
-    let near = near.iter().zip(later).map(move |(&now, &later)| {
-        prefetch(later);
-        now
-    });
-    near.chain(last.iter().copied())
+    prefetch: impl Fn(&[VertexId]) + 'n,
+) -> impl Iterator<Item = &'n [VertexId]> + 'n {
+    let mut later = slice.chunks(AHEAD_ENTRIES).skip(1);
+    slice.chunks(AHEAD_ENTRIES).inspect(move |_| later.next().into_iter().for_each(&prefetch))
 }
 
 /// The directions in which a vertex has neighbours.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use cenote_engine::{Frontier, FrontierPart, Kernel, List, VertexId, prefetch};
+use cenote_engine::{CACHED_BYTES, Frontier, FrontierPart, Kernel, List, VertexId, prefetch};
 
 use crate::ranks::Ranks;
 
@@ -29,6 +29,13 @@ fn has(lanes: u32, lane: u8) -> bool {
 
 /// How many entries ahead to prefetch.
 const PREFETCH_ENTRIES: usize = 32;
+
+/// Of lists that follow; of few levels those that [`each_target`] prefetches suffice.
+fn prefetch_levels(lanes: &Lanes, targets: &[VertexId]) {
+    if size_of_val(lanes.levels()) >= CACHED_BYTES {
+        targets.iter().for_each(|&target| prefetch(lanes.levels(), lanes.at(target)));
+    }
+}
 
 /// Calls `take` for each target once, in list order; `targets` is sorted by id.
 #[inline(always)]
@@ -71,6 +78,10 @@ impl Kernel for Forward<'_> {
 
     fn local(&self) -> Self::Local {
         Self::Local::default()
+    }
+
+    fn prefetch(&self, targets: &[VertexId]) {
+        prefetch_levels(self.lanes, targets);
     }
 
     fn list(&self, (part, memory): &mut Self::Local, list: &List<'_>) {
@@ -146,6 +157,10 @@ impl Kernel for Backward<'_> {
 
     fn local(&self) -> Vec<VertexId> {
         Vec::new()
+    }
+
+    fn prefetch(&self, targets: &[VertexId]) {
+        prefetch_levels(self.lanes, targets);
     }
 
     fn list(&self, memory: &mut Vec<VertexId>, list: &List<'_>) {

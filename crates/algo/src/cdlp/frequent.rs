@@ -26,12 +26,15 @@ impl Frequent {
         longest * 4 * 3 + (SLOTS * 8 + DIFFERENT_MAX * 2) as u64
     }
 
-    /// The most frequent label; `None` without labels.
+    /// The most frequent label of all parts; `None` without labels.
     #[inline]
-    pub fn of(&mut self, labels: impl Iterator<Item = u32>) -> Option<u32> {
+    pub fn of(
+        &mut self,
+        parts: impl Iterator<Item = impl ExactSizeIterator<Item = u32>>,
+    ) -> Option<u32> {
         self.labels.clear();
-        // With known lengths it grows at most once.
-        self.labels.extend(labels);
+        // With known lengths it grows at most once for each part.
+        parts.for_each(|part| self.labels.extend(part));
         if self.labels.len() > SORTED_MAX
             && let Some(most) = self.count()
         {
@@ -106,7 +109,7 @@ mod tests {
                     .into_iter()
                     .max_by_key(|&(label, count)| (count, std::cmp::Reverse(label)))
                     .map(|(label, _)| label);
-                prop_assert_eq!(frequent.of(labels), expected);
+                prop_assert_eq!(frequent.of(std::iter::once(labels)), expected);
             }
         }
     }

@@ -25,13 +25,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, prefetch,
-    setters,
+    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId,
+    prefetch_of_many, setters,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
 use crate::groups::{Groups, Labels};
-use crate::neighbourhood::{self, Neighbourhood, ahead};
+use crate::neighbourhood::{self, Neighbourhood, blocks_ahead};
 use crate::parallel::fill;
 use crate::plain::Lists;
 use crate::ranks::{Ranks, for_each_by_id};
@@ -248,14 +248,15 @@ impl Neighbourhood for Step<'_> {
     }
 
     fn prefetch(&self, neighbours: &[VertexId]) {
-        neighbours.iter().for_each(|&u| prefetch(self.labels, u as usize));
+        prefetch_of_many(self.labels, neighbours);
     }
 
     fn take(&self, frequent: &mut Frequent, v: VertexId, neighbours: &[&[VertexId]]) {
         let label = |u: VertexId| self.labels[u as usize].load(Ordering::Relaxed);
-        let later = |u: VertexId| prefetch(self.labels, u as usize);
-        let all = neighbours.iter().flat_map(|slice| ahead(slice, later));
-        let Some(most) = frequent.of(all.map(label)) else { return };
+        let prefetch = |later: &[VertexId]| prefetch_of_many(self.labels, later);
+        let blocks = neighbours.iter().flat_map(|slice| blocks_ahead(slice, prefetch));
+        let labels = blocks.map(|block| block.iter().map(|&u| label(u)));
+        let Some(most) = frequent.of(labels) else { return };
         if most == label(v) {
             return;
         }

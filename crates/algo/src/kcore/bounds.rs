@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{Bitmap, Graph, HugeVec, VertexId, prefetch};
+use cenote_engine::{Bitmap, Graph, HugeVec, VertexId, prefetch_of_many};
 
 use crate::neighbourhood::directions;
 use crate::parallel;
@@ -100,10 +100,10 @@ impl Bounds {
         self.of[v as usize].load(Ordering::Relaxed)
     }
 
-    /// Loads a bound that is needed soon.
+    /// Loads bounds that are needed soon.
     #[inline(always)]
-    pub fn prefetch(&self, v: VertexId) {
-        prefetch(&self.of, v as usize);
+    pub fn prefetch(&self, vertices: &[VertexId]) {
+        prefetch_of_many(&self.of, vertices);
     }
 
     #[inline(always)]

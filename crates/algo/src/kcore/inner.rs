@@ -18,7 +18,7 @@ use cenote_engine::{AHEAD_ENTRIES, ActiveSet, Engine, VertexId};
 use super::bounds::{Bounds, TRIVIAL};
 use super::load::LIST_WORDS;
 use super::peel::{WORDS_BESIDE, peel};
-use crate::neighbourhood::{self, Neighbourhood, ahead};
+use crate::neighbourhood::{self, Neighbourhood, blocks_ahead};
 use crate::parallel;
 use crate::report::Result;
 use crate::residual::{Kept, Parts, ResidualPart};
@@ -106,13 +106,18 @@ fn keep_from(bounds: &Bounds, floor: u32, v: VertexId, targets: &mut [VertexId])
     if bounds.get(v) < floor {
         return None;
     }
-    targets.iter().take(AHEAD_ENTRIES).for_each(|&target| bounds.prefetch(target));
     let mut kept = 0;
-    for at in 0..targets.len() {
-        targets.get(at + AHEAD_ENTRIES).into_iter().for_each(|&later| bounds.prefetch(later));
-        let target = targets[at];
-        targets[kept] = target;
-        kept += usize::from(bounds.get(target) >= floor);
+    for start in (0..targets.len()).step_by(AHEAD_ENTRIES) {
+        let end = targets.len().min(start + AHEAD_ENTRIES);
+        if start == 0 {
+            bounds.prefetch(&targets[..end]);
+        }
+        bounds.prefetch(&targets[end..targets.len().min(end + AHEAD_ENTRIES)]);
+        for at in start..end {
+            let target = targets[at];
+            targets[kept] = target;
+            kept += usize::from(bounds.get(target) >= floor);
+        }
     }
     Some(kept)
 }
@@ -139,7 +144,7 @@ impl Neighbourhood for Pass<'_> {
     }
 
     fn prefetch(&self, neighbours: &[VertexId]) {
-        neighbours.iter().for_each(|&u| self.bounds.prefetch(u));
+        self.bounds.prefetch(neighbours);
     }
 
     fn take(&self, local: &mut Local, v: VertexId, neighbours: &[&[VertexId]]) {
@@ -175,14 +180,13 @@ impl Pass<'_> {
         counts.fill(0);
         let (mut inner, mut open) = (0, 0);
         for list in neighbours {
-            for u in ahead(list, |later| bounds.prefetch(later)) {
-                if u == v {
-                    continue;
+            for block in blocks_ahead(list, |later| bounds.prefetch(later)) {
+                for &u in block.iter().filter(|&&u| u != v) {
+                    let bound = bounds.get(u);
+                    counts[bound.min(before) as usize] += 1;
+                    inner += u32::from(bound >= bounds.ceiling);
+                    open += u64::from(bounds.is_open(bound));
                 }
-                let bound = bounds.get(u);
-                counts[bound.min(before) as usize] += 1;
-                inner += u32::from(bound >= bounds.ceiling);
-                open += u64::from(bounds.is_open(bound));
             }
         }
         let mut now = before;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
     ActiveSet, Assembled, Bitmap, Engine, EngineConfig, Frontier, HugeVec, VertexId,
+    prefetch_of_many,
 };
 
 use super::Part;
@@ -15,7 +16,7 @@ use super::exchange::{from_owners, quiet, to_mirrors};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
 use crate::cdlp::Frequent;
-use crate::neighbourhood::{self, Neighbourhood};
+use crate::neighbourhood::{self, Neighbourhood, blocks_ahead};
 use crate::parallel;
 use crate::report::Result;
 
@@ -149,15 +150,21 @@ impl Neighbourhood for Propagate<'_> {
         Frequent::default()
     }
 
+    fn prefetch(&self, neighbours: &[VertexId]) {
+        prefetch_of_many(self.labels, neighbours);
+    }
+
     fn take(&self, frequent: &mut Frequent, v: VertexId, neighbours: &[&[VertexId]]) {
-        let all = neighbours.iter().copied().flatten().copied();
         if let Some(changed) = self.changed
-            && !all.clone().any(|u| changed.contains(u))
+            && !neighbours.iter().copied().flatten().any(|&u| changed.contains(u))
         {
             return;
         }
         let label = |u: VertexId| self.labels[u as usize].load(Ordering::Relaxed);
-        let Some(most) = frequent.of(all.map(label)) else { return };
+        let prefetch = |later: &[VertexId]| prefetch_of_many(self.labels, later);
+        let blocks = neighbours.iter().flat_map(|slice| blocks_ahead(slice, prefetch));
+        let labels = blocks.map(|block| block.iter().map(|&u| label(u)));
+        let Some(most) = frequent.of(labels) else { return };
         if most != label(v) {
             self.next[v as usize].store(most, Ordering::Relaxed);
             self.changes.insert(v);

@@ -66,7 +66,7 @@ impl Take for MostFrequent<'_> {
     }
 
     fn take(&self, frequent: &mut Frequent, v: VertexId, own: u32, values: &[&[u32]]) -> u32 {
-        let most = frequent.of(values.iter().copied().flatten().copied()).unwrap_or(own);
+        let most = frequent.of(values.iter().map(|part| part.iter().copied())).unwrap_or(own);
         if most != own {
             self.0.insert(v);
         }
