@@ -42,8 +42,8 @@ pub(crate) trait Neighbourhood: Sync {
     fn take(&self, local: &mut Self::Local, v: VertexId, neighbours: &[&[VertexId]]);
 }
 
-/// The neighbours of a slice in blocks; `prefetch` gets those of the next one before each. The first
-/// ones [`Neighbourhood::prefetch`] has got.
+/// The neighbours of a slice in blocks; `prefetch` gets those of the next one before each. The
+/// first ones [`Neighbourhood::prefetch`] has got.
 #[inline(always)]
 pub(crate) fn blocks_ahead<'n>(
     slice: &'n [VertexId],

@@ -30,11 +30,19 @@ const BOTTOM_UP_SHARE: f64 = 0.5;
 const HUB_NEIGHBOURS_TIMES: u64 = 2;
 const HUB_NEIGHBOURS_PART: u64 = 4;
 
+/// Behind them the step goes on bottom-up if that takes at most `1 / BOTTOM_UP_GAIN` more pages
+/// than top-down: it leaves the search in memory.
+const BOTTOM_UP_GAIN: u64 = 16;
+
 /// In memory, all lists are scanned if the level has at least `1 / SCAN_SHARE` as many vertices as
 /// there are lists; otherwise the lists of the level are looked up. The first look-up sorts all
 /// lists, which takes longer than some scans: so many levels are found by scans before it.
 const SCAN_SHARE: usize = 8;
 const SCANS: u32 = 4;
+
+/// On a directed graph all arcs are looked at if they are at most so many times the vertices of the
+/// level: to search them for a vertex takes longer.
+const ARCS_SCANNED: usize = 16;
 
 /// A search that comes to this level goes on page by page where edges lead nearby. On a web graph
 /// of 35 levels that takes two thirds of the time of steps; networks with hubs have fewer levels.
@@ -281,9 +289,9 @@ impl<'e> Search<'e> {
                 .is_some_and(|hub_neighbours| frontier_pages >= least(hub_neighbours.pages()))
     }
 
-    /// One step over hub neighbours, and then over whichever has fewer pages: the lists of the
-    /// vertices that stay unsettled, or those of the frontier. Returns the lists of the vertices
-    /// that stay unvisited if all fit in memory.
+    /// One step over hub neighbours, and then over whichever has fewer pages, by
+    /// [`BOTTOM_UP_GAIN`]: the lists of the vertices that stay unsettled, or those of the frontier.
+    /// Returns the lists of the vertices that stay unvisited if all fit in memory.
     fn bottom_up_by_hub_neighbours(&mut self, frontier_pages: u64) -> Result<Option<Unvisited>> {
         let mut settled = self.settled.take().expect("hub neighbours are asked");
         settled.clear();
@@ -304,8 +312,9 @@ impl<'e> Search<'e> {
         let locals = self.engine.visit_hub_neighbours(label, &kernel)?;
         let (mut parts, mut kept): (Vec<_>, Vec<_>) = locals.into_iter().unzip();
         let rest = ActiveSet::NotIn(&settled);
-        let is_rest_less = self.engine.active_pages(Direction::In, &rest) <= frontier_pages;
-        if is_rest_less {
+        let rest_pages = self.engine.active_pages(Direction::In, &rest);
+        let goes_bottom_up = rest_pages - rest_pages / BOTTOM_UP_GAIN <= frontier_pages;
+        if goes_bottom_up {
             let (more, more_kept) = self.bottom_up_visit(rest, room)?;
             parts.extend(more);
             kept.extend(more_kept);
@@ -317,7 +326,7 @@ impl<'e> Search<'e> {
             self.next.seal(parts);
         }
         self.settled = Some(settled);
-        Ok(if is_rest_less { Unvisited::of(kept) } else { None })
+        Ok(if goes_bottom_up { Unvisited::of(kept) } else { None })
     }
 
     /// Space of `bytes` for the lists that a bottom-up step leaves unvisited.
@@ -393,6 +402,8 @@ impl<'e> Search<'e> {
         // Of the vertices whose lists are kept, only those of the frontier may have been reached.
         let mut newly = if unvisited.lists() > 0 {
             self.adjacent_in_memory(unvisited)
+        } else if are_scanned(unvisited, self.frontier.count() as usize) {
+            self.adjacent_by_arcs(unvisited)
         } else {
             self.expand_in_memory(unvisited, self.frontier.bits().iter())
         };
@@ -413,6 +424,9 @@ impl<'e> Search<'e> {
                 scans += 1;
                 self.frontier.set(&newly);
                 self.adjacent_in_memory(unvisited)
+            } else if are_scanned(unvisited, newly.len()) {
+                self.frontier.set(&newly);
+                self.adjacent_by_arcs(unvisited)
             } else {
                 self.expand_in_memory(unvisited, newly.iter().copied())
             };
@@ -426,6 +440,25 @@ impl<'e> Search<'e> {
         let open = |v: VertexId| self.levels[v as usize].load(Ordering::Relaxed) == UNREACHED;
         let in_frontier = |v| self.frontier.contains(v);
         unvisited.select(|v, list| open(v) && joins(self.parents.as_ref(), v, list, in_frontier))
+    }
+
+    /// The same on a directed graph: marked at once, so that each is found once.
+    fn adjacent_by_arcs(&self, unvisited: &Unvisited) -> Vec<VertexId> {
+        let (parents, next) = (self.parents.as_ref(), self.level + 1);
+        unvisited
+            .select_arcs(|source, target| {
+                if !self.frontier.contains(source) {
+                    return false;
+                }
+                let relaxed = Ordering::Relaxed;
+                let level = &self.levels[target as usize];
+                let found = level.compare_exchange(UNREACHED, next, relaxed, relaxed);
+                if found.is_ok() || found == Err(next) {
+                    set(parents, target, source);
+                }
+                found.is_ok()
+            })
+            .collect()
     }
 
     fn expand_in_memory(
@@ -463,6 +496,12 @@ impl<'e> Search<'e> {
             run: Run::of(self.engine),
         })
     }
+}
+
+/// Whether all arcs are looked at for a level of so many vertices, rather than to search them for
+/// each of these.
+fn are_scanned(unvisited: &Unvisited, vertices: usize) -> bool {
+    vertices.saturating_mul(ARCS_SCANNED) >= unvisited.arcs()
 }
 
 /// Targets not known to be reached; `None` for a full search.

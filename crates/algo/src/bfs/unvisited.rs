@@ -6,8 +6,12 @@
 
 use cenote_engine::{Bitmap, List, VertexId};
 
+use crate::parallel;
 use crate::report::Result;
 use crate::residual::{Kept, Parts, Residual, ResidualPart};
+
+/// Arcs that a thread takes at a time.
+const ARCS_OF_BLOCK: usize = 1 << 14;
 
 /// Space for the lists that the workers of a step keep.
 #[derive(Debug)]
@@ -96,6 +100,24 @@ impl Unvisited {
     /// The number of lists; 0 for directed graphs, where [`Unvisited::select`] finds nothing.
     pub fn lists(&self) -> usize {
         self.lists.lists()
+    }
+
+    /// The number of arcs; 0 for symmetric graphs.
+    pub fn arcs(&self) -> usize {
+        self.arcs.iter().map(Vec::len).sum()
+    }
+
+    /// The targets of all arcs that pass `test`, which gets source and target.
+    pub fn select_arcs(
+        &self,
+        test: impl Fn(VertexId, VertexId) -> bool + Sync,
+    ) -> impl Iterator<Item = VertexId> {
+        let blocks: Vec<_> = self.arcs.iter().flat_map(|arcs| arcs.chunks(ARCS_OF_BLOCK)).collect();
+        let of_block = |at: usize| -> Vec<VertexId> {
+            let passing = blocks[at].iter().filter(|&&(source, target)| test(source, target));
+            passing.map(|arc| arc.1).collect()
+        };
+        parallel::collect_each(blocks.len(), of_block).into_iter().flatten()
     }
 
     /// Whether lists are found by vertex without sorting them first.

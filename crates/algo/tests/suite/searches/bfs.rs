@@ -1,8 +1,11 @@
 //! Breadth-first search from several sources, to targets, over in-edges.
 
 use cenote_algo::bfs::{self, BfsConfig};
+use cenote_engine::EngineConfig;
+use cenote_store::{Codec, Order};
 
-use crate::plain::{Random, Ways, graphs_to_search};
+use crate::orders::{stored, vertex_of};
+use crate::plain::{Plain, Random, Ways, graphs_to_search};
 
 const TIGHT_BYTES: u64 = 1 << 20;
 
@@ -87,4 +90,35 @@ fn a_search_for_targets_ends_with_the_level_of_the_last() {
 #[ignore = "long: make soak"]
 fn longer_a_search_for_targets_ends_with_the_level_of_the_last() {
     search_for_targets(true);
+}
+
+/// Three layers behind a source, the middle one with several edges to each vertex of the last.
+#[test]
+fn parents_of_a_directed_graph_in_any_order_are_the_smallest_where_arcs_are_looked_at() {
+    let mut random = Random(7);
+    let (near, middle, last) = (1..2_001, 2_001..6_001, 6_001..7_001);
+    let mut pairs: Vec<(u32, u32)> = near.clone().map(|v| (0, v)).collect();
+    for v in middle.clone() {
+        pairs.extend((0..8).map(|_| (near.start + random.below(2_000), v)));
+        if v % 8 < 3 {
+            pairs.extend((0..2).map(|_| (v, last.start + random.below(1_000))));
+        }
+    }
+    let plain = Plain::of(last.end, &pairs, true);
+    let levels = plain.levels(&[0]);
+    for order in [Order::Natural, Order::Random { seed: 5 }] {
+        let graph = stored(&plain, order, Codec::Raw, None);
+        let vertex_of = vertex_of(&plain, order);
+        for threads in [1, 2] {
+            let config = EngineConfig::with_memory(64 << 20).threads(threads);
+            let search = BfsConfig::from(vertex_of[0]).parents(true);
+            let found = bfs::run(&graph, config, &search).unwrap();
+            for (&v, level) in vertex_of.iter().zip(&levels) {
+                assert_eq!(found.level(v), *level);
+            }
+            bfs::verify(&graph, &found).unwrap();
+            // The last level was found in memory.
+            assert_eq!((found.depth, found.run.stats.steps), (3, 2));
+        }
+    }
 }
