@@ -44,11 +44,14 @@ impl<'a> Ahead<'a> {
             // Nothing of it was shown with a list before.
             kernel.prefetch(start_of(&self.targets[list.clone()]));
         }
-        let until = (list.end + AHEAD_ENTRIES).min(self.targets.len());
-        let from = self.seen.max(list.end);
-        if from < until {
-            kernel.prefetch(&self.targets[from..until]);
-            self.seen = until;
+        // Of short lists those of many at once.
+        if self.seen < list.end + AHEAD_ENTRIES / 2 {
+            let until = (list.end + AHEAD_ENTRIES).min(self.targets.len());
+            let from = self.seen.max(list.end);
+            if from < until {
+                kernel.prefetch(&self.targets[from..until]);
+                self.seen = until;
+            }
         }
     }
 }
