@@ -40,9 +40,10 @@ impl<'a> Ahead<'a> {
     /// Called before a list.
     #[inline(always)]
     pub fn show(&mut self, kernel: &impl Kernel, list: Range<usize>) {
-        if self.seen <= list.start {
-            // Nothing of it was shown with a list before.
-            kernel.prefetch(start_of(&self.targets[list.clone()]));
+        // What was not shown with the lists before.
+        let head = list.end.min(list.start + AHEAD_ENTRIES);
+        if self.seen < head {
+            kernel.prefetch(&self.targets[self.seen.max(list.start)..head]);
         }
         // Of short lists those of many at once.
         if self.seen < list.end + AHEAD_ENTRIES / 2 {

@@ -30,8 +30,8 @@ const BOTTOM_UP_SHARE: f64 = 0.5;
 const HUB_NEIGHBOURS_TIMES: u64 = 2;
 const HUB_NEIGHBOURS_PART: u64 = 4;
 
-/// Behind them the step goes on bottom-up if that takes at most `1 / BOTTOM_UP_GAIN` more pages
-/// than top-down: it leaves the search in memory.
+/// Behind them the step goes on bottom-up, which leaves the search in memory, if top-down would
+/// save at most `1 / BOTTOM_UP_GAIN` of its pages.
 const BOTTOM_UP_GAIN: u64 = 16;
 
 /// In memory, all lists are scanned if the level has at least `1 / SCAN_SHARE` as many vertices as
