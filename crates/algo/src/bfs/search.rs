@@ -498,10 +498,10 @@ impl<'e> Search<'e> {
     }
 }
 
-/// Whether all arcs are looked at for a level of so many vertices, rather than to search them for
-/// each of these.
+/// Whether all arcs of a directed graph are looked at for a level of so many vertices, rather than
+/// to search them for each of these.
 fn are_scanned(unvisited: &Unvisited, vertices: usize) -> bool {
-    vertices.saturating_mul(ARCS_SCANNED) >= unvisited.arcs()
+    unvisited.lists() == 0 && vertices.saturating_mul(ARCS_SCANNED) >= unvisited.arcs()
 }
 
 /// Targets not known to be reached; `None` for a full search.

@@ -122,3 +122,31 @@ fn parents_of_a_directed_graph_in_any_order_are_the_smallest_where_arcs_are_look
         }
     }
 }
+
+/// A hub, and behind some of its neighbours paths: the search ends in memory, where few lists are
+/// kept, and on its last levels they are looked up.
+#[test]
+fn a_search_that_ends_in_memory_comes_to_the_ends_of_paths() {
+    let (near, paths, length) = (4_000, 60, 12);
+    let mut random = Random(8);
+    for directed in [false, true] {
+        let mut pairs: Vec<(u32, u32)> = (1..=near).map(|v| (0, v)).collect();
+        pairs.extend((0..20_000).map(|_| (1 + random.below(near), 1 + random.below(near))));
+        for path in 0..paths {
+            let first = near + 1 + path * length;
+            pairs.push((1 + random.below(near), first));
+            pairs.extend((first..first + length - 1).map(|v| (v, v + 1)));
+        }
+        let plain = Plain::of(near + 1 + paths * length, &pairs, directed);
+        let levels = plain.levels(&[0]);
+        let graph = plain.stored_with(true);
+        for threads in [1, 2] {
+            let config = EngineConfig::with_memory(64 << 20).threads(threads);
+            let search = BfsConfig::from(0).parents(true);
+            let found = bfs::run(&graph, config, &search).unwrap();
+            assert_eq!((found.depth, found.run.stats.steps), (length + 1, 2));
+            (0..plain.vertices()).for_each(|v| assert_eq!(found.level(v), levels[v as usize]));
+            bfs::verify(&graph, &found).unwrap();
+        }
+    }
+}
