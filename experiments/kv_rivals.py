@@ -9,7 +9,8 @@ PROGRAM is what `cargo build --release` makes in experiments/kv-rivals. Each eng
 Kronecker graph in random order, in durable batches, then makes durable commits of one edge each
 with one thread and with eight, of which the first is not counted; the engines take turns. Cenote
 makes them twice: with its graph on the drive, and (warm) in its memory, as the others find theirs
-in the kernel's page cache. Quoted are medians, and Cenote's ratio to the faster of the others. Raw
+in the kernel's page cache. That has half of --memory for pages; a graph that is larger takes
+minutes to pass through it. Quoted are medians, and Cenote's ratio to the faster of the others. Raw
 rows, each with the machine's load, go to experiments/runs.
 
 With --mixed a graph changes while CENOTE runs PageRank on a snapshot of it: first the second half

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use cenote_engine::{
     AHEAD_ENTRIES, ActiveSet, Adjacency, Assembled, Direction, Engine, EngineConfig, Graph, Kernel,
-    List, MemoryPlan, NamedPages, Page, PageTask, Purpose, VertexId,
+    List, MemoryPlan, NamedPages, Page, PageTask, Purpose, VertexId, head_of,
 };
 
 use crate::estimate::Reads;
@@ -33,8 +33,7 @@ pub(crate) trait Neighbourhood: Sync {
     fn local(&self) -> Self::Local;
 
     /// Called before [`Neighbourhood::take`] with neighbours that it gets soon, of which it may
-    /// prefetch what it keeps; of a long slice only the first ones: see
-    /// [`blocks_ahead`].
+    /// prefetch what it keeps; of a long slice only the first ones: see [`blocks_ahead`].
     fn prefetch(&self, _neighbours: &[VertexId]) {}
 
     /// Processes all neighbours of `v`, in one or more slices; a neighbour in both directions of a
@@ -374,9 +373,7 @@ impl<V: Neighbourhood> Kernel for Partner<'_, V> {
 
     fn list(&self, local: &mut V::Local, list: &List<'_>) {
         let mut take = |slices: &[&[VertexId]]| {
-            for slice in slices {
-                self.neighbourhood.prefetch(&slice[..slice.len().min(AHEAD_ENTRIES)]);
-            }
+            slices.iter().for_each(|slice| self.neighbourhood.prefetch(head_of(slice)));
             self.neighbourhood.take(local, list.vertex, slices);
         };
         let mut pieces = self.out_lists.pieces(list.vertex);

@@ -12,6 +12,12 @@ use crate::kernel::Kernel;
 /// to look ahead itself.
 pub const AHEAD_ENTRIES: usize = 128;
 
+/// The part of a list that its kernel does not look ahead to by itself.
+#[inline(always)]
+pub fn head_of(targets: &[VertexId]) -> &[VertexId] {
+    &targets[..targets.len().min(AHEAD_ENTRIES)]
+}
+
 /// Values of fewer bytes than these are in the processor's caches as a rule: to prefetch them takes
 /// longer than it saves.
 pub const CACHED_BYTES: usize = 2 << 20;
@@ -55,10 +61,4 @@ impl<'a> Ahead<'a> {
             }
         }
     }
-}
-
-/// The part of a list that its kernel does not look ahead to by itself.
-#[inline(always)]
-pub(crate) fn start_of(targets: &[VertexId]) -> &[VertexId] {
-    &targets[..targets.len().min(AHEAD_ENTRIES)]
 }

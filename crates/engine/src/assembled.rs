@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use cenote_store::{Adjacency, Direction, Graph, List, Page, VertexId};
 use rustc_hash::FxHashMap;
 
-use crate::ahead::{Ahead, start_of};
+use crate::ahead::{Ahead, head_of};
 use crate::config::EngineConfig;
 use crate::kernel::{Kernel, Purpose};
 use crate::schedule::Schedule;
@@ -72,7 +72,7 @@ impl<K: Kernel> Kernel for Assembled<'_, K> {
             return self.kernel.list(local, list);
         }
         if let Some(targets) = self.insert(list) {
-            self.kernel.prefetch(start_of(&targets));
+            self.kernel.prefetch(head_of(&targets));
             self.kernel.list(local, &List { skip: 0, targets: &targets, ..*list });
         }
     }

@@ -111,7 +111,7 @@ mod visit;
 mod weight_runs;
 mod workers;
 
-pub use ahead::{AHEAD_ENTRIES, CACHED_BYTES, prefetch_of_many};
+pub use ahead::{AHEAD_ENTRIES, CACHED_BYTES, head_of, prefetch_of_many};
 pub use assembled::Assembled;
 pub use asynchronous::{AsynchronousConfig, SPLIT_THRESHOLD};
 pub use bands::{

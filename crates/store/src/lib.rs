@@ -63,6 +63,7 @@ pub mod update;
 pub mod values;
 pub mod weights;
 mod words;
+mod workers;
 pub mod writer;
 
 pub use check::{CheckReport, check, check_device, check_snapshot};

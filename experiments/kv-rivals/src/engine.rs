@@ -82,7 +82,7 @@ impl Engine {
         let path = file(folder, kind);
         match kind {
             Kind::Cenote => {
-                // Shares for pages and runs that are kept; the log's changes get some of the rest.
+                // More for pages than `Update` gives, so that a graph may be in memory.
                 let limits = WriteLimits::default().page_bytes(memory / 2).run_bytes(memory / 8);
                 let store = Store::open(open(&path, &OpenOptions::default())?)?;
                 Ok(Self::Store(Box::new(store.with_limits(limits))))

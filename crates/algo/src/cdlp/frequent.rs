@@ -1,5 +1,11 @@
 //! The most frequent of some labels; of equally frequent ones, the smallest.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cenote_engine::{VertexId, prefetch_of_many};
+
+use crate::neighbourhood::blocks_ahead;
+
 /// Up to this many labels are sorted: emptying the table would cost more.
 const SORTED_MAX: usize = 24;
 
@@ -24,6 +30,19 @@ impl Frequent {
     pub fn bytes_for(longest: u64) -> u64 {
         // A growing vector needs the old copy for a moment.
         longest * 4 * 3 + (SLOTS * 8 + DIFFERENT_MAX * 2) as u64
+    }
+
+    /// The most frequent label of the neighbours of a vertex, whose first ones were prefetched.
+    #[inline]
+    pub fn of_neighbours(
+        &mut self,
+        labels: &[AtomicU32],
+        neighbours: &[&[VertexId]],
+    ) -> Option<u32> {
+        let prefetch = |later: &[VertexId]| prefetch_of_many(labels, later);
+        let blocks = neighbours.iter().flat_map(|slice| blocks_ahead(slice, prefetch));
+        let label = |&u: &VertexId| labels[u as usize].load(Ordering::Relaxed);
+        self.of(blocks.map(|block| block.iter().map(label)))
     }
 
     /// The most frequent label of all parts; `None` without labels.

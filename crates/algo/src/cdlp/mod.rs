@@ -31,7 +31,7 @@ use cenote_engine::{
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
 use crate::groups::{Groups, Labels};
-use crate::neighbourhood::{self, Neighbourhood, blocks_ahead};
+use crate::neighbourhood::{self, Neighbourhood};
 use crate::parallel::fill;
 use crate::plain::Lists;
 use crate::ranks::{Ranks, for_each_by_id};
@@ -252,12 +252,8 @@ impl Neighbourhood for Step<'_> {
     }
 
     fn take(&self, frequent: &mut Frequent, v: VertexId, neighbours: &[&[VertexId]]) {
-        let label = |u: VertexId| self.labels[u as usize].load(Ordering::Relaxed);
-        let prefetch = |later: &[VertexId]| prefetch_of_many(self.labels, later);
-        let blocks = neighbours.iter().flat_map(|slice| blocks_ahead(slice, prefetch));
-        let labels = blocks.map(|block| block.iter().map(|&u| label(u)));
-        let Some(most) = frequent.of(labels) else { return };
-        if most == label(v) {
+        let Some(most) = frequent.of_neighbours(self.labels, neighbours) else { return };
+        if most == self.labels[v as usize].load(Ordering::Relaxed) {
             return;
         }
         self.next[v as usize].store(most, Ordering::Relaxed);

@@ -13,7 +13,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cenote_engine::{AHEAD_ENTRIES, ActiveSet, Engine, VertexId};
+use cenote_engine::{AHEAD_ENTRIES, ActiveSet, Engine, VertexId, head_of};
 
 use super::bounds::{Bounds, TRIVIAL};
 use super::load::LIST_WORDS;
@@ -106,13 +106,11 @@ fn keep_from(bounds: &Bounds, floor: u32, v: VertexId, targets: &mut [VertexId])
     if bounds.get(v) < floor {
         return None;
     }
+    bounds.prefetch(head_of(targets));
     let mut kept = 0;
     for start in (0..targets.len()).step_by(AHEAD_ENTRIES) {
         let end = targets.len().min(start + AHEAD_ENTRIES);
-        if start == 0 {
-            bounds.prefetch(&targets[..end]);
-        }
-        bounds.prefetch(&targets[end..targets.len().min(end + AHEAD_ENTRIES)]);
+        bounds.prefetch(head_of(&targets[end..]));
         for at in start..end {
             let target = targets[at];
             targets[kept] = target;

@@ -16,7 +16,7 @@ use super::exchange::{from_owners, quiet, to_mirrors};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
 use crate::cdlp::Frequent;
-use crate::neighbourhood::{self, Neighbourhood, blocks_ahead};
+use crate::neighbourhood::{self, Neighbourhood};
 use crate::parallel;
 use crate::report::Result;
 
@@ -160,12 +160,8 @@ impl Neighbourhood for Propagate<'_> {
         {
             return;
         }
-        let label = |u: VertexId| self.labels[u as usize].load(Ordering::Relaxed);
-        let prefetch = |later: &[VertexId]| prefetch_of_many(self.labels, later);
-        let blocks = neighbours.iter().flat_map(|slice| blocks_ahead(slice, prefetch));
-        let labels = blocks.map(|block| block.iter().map(|&u| label(u)));
-        let Some(most) = frequent.of(labels) else { return };
-        if most != label(v) {
+        let Some(most) = frequent.of_neighbours(self.labels, neighbours) else { return };
+        if most != self.labels[v as usize].load(Ordering::Relaxed) {
             self.next[v as usize].store(most, Ordering::Relaxed);
             self.changes.insert(v);
         }

@@ -1,7 +1,6 @@
 //! The lengths of the lists of a graph.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use super::DegreeReader;
 use crate::delta::Lengths;
@@ -10,13 +9,14 @@ use crate::graph::Graph;
 use crate::index::Adjacency;
 use crate::stream::Ahead;
 use crate::superblock::{Section, SectionKind};
+use crate::workers::on_threads;
 use crate::{Direction, VertexId};
 
 /// Fewest pages of degrees that are worth another thread.
 const PART_PAGES: u64 = 8;
 
-/// Takes the lengths of the lists of a vertex and those behind it, beside what its thread has taken
-/// before.
+/// Takes the lengths of the lists of a vertex and those behind it, beside what was taken of the
+/// same range of vertices before.
 pub type TakeDegrees<'t, T> = &'t (dyn Fn(&mut T, VertexId, &[u64]) + Sync);
 
 impl Graph {
@@ -36,9 +36,15 @@ impl Graph {
         self.degrees_of(lists, &all, out).map(drop)
     }
 
-    /// [`Graph::degrees`] by up to so many threads, where there are many. Each begins with a
-    /// `T::default()` and takes a range of the vertices, in vertex order; returned is what they
-    /// have in the end, in the order of their ranges.
+    /// [`Graph::degrees`] by so many threads at most, fewer where the graph has few vertices. Each
+    /// of several ranges that make up all vertices begins with a `T::default()` and is passed to
+    /// `take` in vertex order; returned is what becomes of these, in the order of the ranges. For a
+    /// direction that the graph does not have it is one that `take` has not seen.
+    ///
+    /// In memory: no more for reads than [`Graph::degrees`], and the lengths of a page a thread.
+    ///
+    /// # Errors
+    /// As [`Graph::degrees`]; `take` may have had lengths of any range before.
     pub fn degrees_on<T: Default + Send>(
         &self,
         threads: usize,
@@ -47,39 +53,26 @@ impl Graph {
     ) -> Result<Vec<T>> {
         let lists = self.adjacency(direction);
         let section = self.committed().fresh(self.degrees_kind(direction)).copied();
-        let parts = section.map_or(1, |section| (section.pages / PART_PAGES).min(threads as u64));
+        // Each has one read in flight at least, and all together as many as one thread.
+        let threads = threads.min(Ahead::FAR.depth) as u64;
+        let parts = section.map_or(1, |section| (section.pages / PART_PAGES).min(threads));
         let (Some(lists), Some(section), 2..) = (lists, section, parts) else {
             let mut taken = T::default();
             self.degrees(direction, &mut |first, degrees| take(&mut taken, first, degrees))?;
             return Ok(vec![taken]);
         };
-        let next = Mutex::new(0..parts);
-        let done = Mutex::new(Vec::new());
-        let run = || {
-            // The lock ends before the work begins.
-            let number = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
-            while let Some(number) = number() {
-                let mut taken = T::default();
-                let part = Part { section, number, parts };
-                let mut out = |first, degrees: &[u64]| take(&mut taken, first, degrees);
-                let ends = self.degrees_of(lists, &part, &mut out);
-                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                done.push((number, ends.map(|ends| (ends, taken))));
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..parts {
-                // Where no thread can be had the others read its part.
-                let _ = std::thread::Builder::new().spawn_scoped(scope, run);
-            }
-            run();
+        let mut done: Vec<Option<Result<_>>> = (0..parts).map(|_| None).collect();
+        let items = (0..parts).map(|number| Part { section, number, parts }).zip(&mut done);
+        on_threads(parts as usize, items.collect(), &|| (), &|(), (part, done)| {
+            let mut taken = T::default();
+            let mut out = |first, degrees: &[u64]| take(&mut taken, first, degrees);
+            let ends = self.degrees_of(lists, &part, &mut out);
+            *done = Some(ends.map(|ends| (ends, taken)));
         });
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_unstable_by_key(|(number, _)| *number);
         let mut all = Vec::with_capacity(done.len());
         let mut next = 0;
-        for (number, part) in done {
-            let ([start, end], taken) = part?;
+        for (number, part) in (0..parts).zip(done) {
+            let ([start, end], taken) = part.expect("each part was read")?;
             let page = section.first_page + Part { section, number, parts }.pages().start;
             let begins = equal("first vertex of a page of degrees", start, next);
             begins.map_err(|fault| self.layout().fault(page, section.kind.name(), fault))?;
@@ -98,7 +91,7 @@ impl Graph {
         out: &mut dyn FnMut(VertexId, &[u64]),
     ) -> Result<[u64; 2]> {
         let Ahead { chunk_bytes, depth } = Ahead::FAR;
-        let ahead = Ahead { chunk_bytes, depth: depth.div_ceil(part.parts as usize) };
+        let ahead = Ahead { chunk_bytes, depth: depth / part.parts as usize };
         let mut reader = DegreeReader::of_part(&self.pages, part.section, part.pages(), ahead)?;
         let mut lengths: Option<Lengths<'_>> = None;
         let mut ends: Option<[u64; 2]> = None;

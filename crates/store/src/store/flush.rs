@@ -112,7 +112,7 @@ impl Store {
     }
 
     /// Writes a flush and returns its bytes and the queue.
-    pub(super) fn write_flush(
+    fn write_flush(
         &self,
         queue: Option<Box<dyn Queue>>,
         area: &LogArea,

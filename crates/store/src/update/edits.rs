@@ -1,7 +1,5 @@
 //! The changes of a batch as they concern the lists of one direction.
 
-use std::sync::{Mutex, PoisonError};
-
 use bytemuck::Zeroable;
 use cenote_device::threads::cores;
 
@@ -12,6 +10,7 @@ use super::{Answer, Batch, Change, Op};
 use crate::gallop::gallop;
 use crate::superblock::Superblock;
 use crate::weights::Weight;
+use crate::workers::on_threads;
 use crate::{Direction, VertexId};
 
 /// Most changes of a batch.
@@ -123,7 +122,7 @@ impl<'a> Part<'a> {
         let parts = self.split();
         let mut counts = vec![[0usize; BUCKETS]; parts.clone().count()];
         let counted = parts.clone().zip(&mut counts).collect();
-        on_all_cores(counted, &|| (), &|(), (part, counts)| {
+        on_threads(threads(), counted, &|| (), &|(), (part, counts)| {
             part.for_each(|edit| counts[bucket(&edit)] += 1);
         });
         // The threads that write to its pages first clear them, not this one.
@@ -138,7 +137,7 @@ impl<'a> Part<'a> {
                 );
             }
         }
-        on_all_cores(parts.zip(places).collect(), &|| (), &|(), (part, mut places)| {
+        on_threads(threads(), parts.zip(places).collect(), &|| (), &|(), (part, mut places)| {
             part.for_each(|edit| *places[bucket(&edit)].next().expect("it was counted") = edit);
         });
         let mut rest = &mut edits[..];
@@ -146,37 +145,15 @@ impl<'a> Part<'a> {
             let count = counts.iter().map(|counts| counts[bucket]).sum();
             rest.split_off_mut(..count).expect("all were counted")
         });
-        on_all_cores(buckets.collect(), &Sorter::default, &|sorter, bucket| sorter.sort(bucket));
+        on_threads(threads(), buckets.collect(), &Sorter::default, &|sorter, bucket| {
+            sorter.sort(bucket)
+        });
         edits
     }
 }
 
 fn threads() -> usize {
     cores().min(THREADS_MAX)
-}
-
-/// Calls `work` with each item, on all cores, each thread with what `begin` makes for it.
-fn on_all_cores<T: Send, W>(
-    items: Vec<T>,
-    begin: &(impl Fn() -> W + Sync),
-    work: &(impl Fn(&mut W, T) + Sync),
-) {
-    let items = Mutex::new(items);
-    let run = || {
-        // The lock ends before the work begins.
-        let next = || items.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut worker = begin();
-        while let Some(item) = next() {
-            work(&mut worker, item);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads() {
-            // Where no thread can be had the others do its work.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, run);
-        }
-        run();
-    });
 }
 
 /// Sorts edits of neighbouring owners: by owner with a counting sort, then those of each owner,
