@@ -125,7 +125,8 @@ pub use cenote_device::setters;
 pub use cenote_device::{DeviceError, HugeVec};
 pub use cenote_store::{
     Adjacency, Change, DiffReport, Direction, EntryOrder, Graph, HubNeighbours, List, Op, Order,
-    Page, StoreError, VertexId, Weight, WeightColumn, WeightType, Weights, for_each_change,
+    Page, StoreError, VertexId, Weight, WeightColumn, WeightNumber, WeightType, Weights,
+    for_each_change, with_numbers,
 };
 pub use config::{Cancel, EngineConfig, Strategy, THREADS_MAX};
 pub use engine::Engine;

@@ -39,7 +39,7 @@ impl ImportConfig {
         ImportConfig::default()
             .directed(superblock.directed)
             .in_edges(superblock.in_edges)
-            .weights(superblock.weights.map(|weights| weights.kind))
+            .weights(superblock.weights.map(|weights| weights.kind()))
             .keep_duplicates(superblock.duplicates_kept)
             .keep_self_loops(superblock.self_loops_kept)
             .ids(IdKind::Integer)

@@ -177,7 +177,7 @@ impl OpenRows for StoredEdges {
     }
 
     fn check(&self, weights: Option<WeightType>) -> std::result::Result<(), String> {
-        let own = self.graph.superblock().weights.map(|weights| weights.kind);
+        let own = self.graph.superblock().weights.map(|weights| weights.kind());
         if weights == own { Ok(()) } else { Err("`weights` are other than its own".to_owned()) }
     }
 

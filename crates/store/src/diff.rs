@@ -69,7 +69,7 @@ pub fn for_each_change<E: From<StoreError>>(
         deleted_vertices: vertices.deleted.len() as u64,
         ..DiffReport::default()
     };
-    let kind = later.weights.map(|weights| weights.kind);
+    let kind = later.weights.map(|weights| weights.kind());
     let repeats = later.duplicates_kept;
     let place = |entry: &Entry| (entry.owner, entry.other, if repeats { entry.weight } else { 0 });
     let mut sides = [Side::new(before, after)?, Side::new(after, before)?];
@@ -282,7 +282,7 @@ impl<'g> Side<'g> {
                 let from = addresses.start.max(first) - first;
                 let to = addresses.end.min(first + of_page.len() as u64) - first;
                 let of_page = of_page.slice(from as usize..to as usize);
-                of_page.for_each_ordered(column.kind(), |weight| weights.push(weight));
+                of_page.for_each_ordered(|weight| weights.push(weight));
             }
         }
         let bytes = graph.pages.pin(handle, adjacency.first_page() + page)?;

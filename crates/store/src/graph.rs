@@ -109,7 +109,8 @@ impl Graph {
         }
         let load = LoadLists { device: &device, file: &file, committed: &committed, pages: &pages };
         let Lists { out, back, runs } = load.load(&pending, lookups.run_bytes)?;
-        let column = |kind| Some(WeightColumn::new(pages(kind)?, committed.weights.as_ref()?.kind));
+        let column =
+            |kind| Some(WeightColumn::new(pages(kind)?, committed.weights.as_ref()?.format()));
         let out_weights = column(SectionKind::OutWeights);
         let back_weights = column(SectionKind::InWeights);
         let has_snapshots = !committed.snapshots.is_empty();

@@ -88,7 +88,10 @@ pub use table::PageRun;
 pub use update::watch::{UpdateProgress, Watch};
 pub use update::{Answer, Batch, Change, Op, Updated};
 pub use values::{Value, ValueType, for_each_changed_value};
-pub use weights::{Weight, WeightColumn, WeightSummary, WeightType, Weights};
+pub use weights::{
+    Weight, WeightColumn, WeightFormat, WeightNumber, WeightNumbers, WeightSummary, WeightType,
+    Weights,
+};
 pub use writer::{Counts, GraphSpec, GraphWriter, IdsSource};
 
 /// A vertex number: dense, `0..vertices`, in the ascending order of the user's ids unless the graph

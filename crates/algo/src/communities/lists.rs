@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cenote_engine::{
     ActiveSet, Assembled, Direction, Engine, EngineConfig, Graph, Kernel, List, VertexId, Weight,
-    WeightType, Weights, for_each_weighted_list, weighted_bytes_for,
+    WeightNumber, WeightType, Weights, for_each_weighted_list, weighted_bytes_for, with_numbers,
 };
 use rustc_hash::FxHashMap;
 
@@ -31,7 +31,7 @@ impl Scale {
         let Some(weights) = graph.superblock().weights else { return Ok(Scale::One) };
         check_weights(graph, "communities need weights of 0 or more")?;
         let entries = graph.superblock().stored_out;
-        match weights.kind {
+        match weights.kind() {
             WeightType::U32 | WeightType::I64 => {
                 let largest = weights.max().map_or(0.0, Weight::to_f64);
                 if largest * 2.0 * entries as f64 >= TOTAL_MAX as f64 {
@@ -63,13 +63,11 @@ impl Scale {
 
     /// A weight as an integer.
     #[inline(always)]
-    pub fn integer(self, weight: Weight) -> u64 {
-        match (self, weight) {
-            (Scale::One, _) => 1,
-            (Scale::Integer, Weight::U32(weight)) => weight.into(),
-            (Scale::Integer, Weight::I64(weight)) => weight as u64,
-            (Scale::Fixed(factor), weight) => (weight.to_f64() * factor).round() as u64,
-            (Scale::Integer, weight) => weight.to_f64() as u64,
+    pub fn integer(self, weight: impl WeightNumber) -> u64 {
+        match self {
+            Scale::One => 1,
+            Scale::Integer => weight.bits(),
+            Scale::Fixed(factor) => (weight.to_f64() * factor).round() as u64,
         }
     }
 }
@@ -102,12 +100,12 @@ impl Weigh for Unit {
 
 /// Weights of one page.
 #[derive(Clone, Copy)]
-struct Scaled<'a>(Weights<'a>, Scale);
+struct Scaled<'a, W>(&'a [W], Scale);
 
-impl Weigh for Scaled<'_> {
+impl<W: WeightNumber> Weigh for Scaled<'_, W> {
     #[inline(always)]
     fn of(self, at: usize) -> u64 {
-        self.1.integer(self.0.get(at))
+        self.1.integer(self.0[at])
     }
 }
 
@@ -203,8 +201,10 @@ impl<T: TakeList> Kernel for Weighted<'_, T> {
 
     fn weighted_list(&self, local: &mut T::Local, list: &List<'_>, weights: Weights<'_>) {
         if list.is_whole() {
-            let weights = Scaled(weights, self.scale);
-            return self.taker.take(local, list.vertex, list.targets, weights);
+            return with_numbers!(weights, numbers => {
+                let weights = Scaled(numbers, self.scale);
+                self.taker.take(local, list.vertex, list.targets, weights)
+            });
         }
         if let Some((targets, weights)) = self.insert(list, weights) {
             self.taker.take(local, list.vertex, &targets, Copied(&weights));
@@ -216,8 +216,9 @@ impl<T> Weighted<'_, T> {
     /// Stores a piece; returns the list if no piece is missing any more. Pieces of pages that
     /// contradict each other stay incomplete, which `check` reports.
     fn insert(&self, piece: &List<'_>, weights: Weights<'_>) -> Option<(Vec<VertexId>, Vec<u64>)> {
-        let scaled = Scaled(weights, self.scale);
-        let weights = (0..piece.targets.len()).map(|at| scaled.of(at)).collect();
+        let weights = with_numbers!(weights, numbers => {
+            numbers.iter().map(|number| self.scale.integer(*number)).collect()
+        });
         let mut incomplete = self.incomplete.lock().unwrap_or_else(PoisonError::into_inner);
         let list = incomplete
             .entry(piece.vertex)

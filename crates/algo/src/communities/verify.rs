@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cenote_engine::{Direction, Graph, VertexId, for_each_weighted_list};
+use cenote_engine::{Direction, Graph, VertexId, for_each_weighted_list, with_numbers};
 
 use super::lists::Scale;
 use super::{Communities, CommunitiesConfig, Method};
@@ -44,7 +44,8 @@ pub fn verify(graph: &Graph, config: &CommunitiesConfig, found: &Communities) ->
         let v = list.vertex;
         let own = labels[v as usize];
         for (at, &target) in list.targets.iter().enumerate() {
-            let weight = weights.map_or(1, |weights| scale.integer(weights.get(at)));
+            let weight = weights
+                .map_or(1, |weights| with_numbers!(weights, numbers => scale.integer(numbers[at])));
             let weight = if target == v { 2 * weight } else { weight };
             total += weight;
             totals[own as usize] += weight;

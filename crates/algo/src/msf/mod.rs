@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use cenote_engine::{
     ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, Kernel, List, Needs,
-    VertexId, Weight, WeightType, Weights, weighted_bytes_for,
+    VertexId, Weight, WeightNumber, WeightType, Weights, weighted_bytes_for, with_numbers,
 };
 
 use crate::estimate::{Estimate, Reads, kept};
@@ -184,7 +184,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Msf> {
         search.run()?;
         let Search { ranks, mut components, passes, .. } = search;
         let joined = components.gather() as u64;
-        let kind = graph.superblock().weights.map(|weights| weights.kind);
+        let kind = graph.superblock().weights.map(|weights| weights.kind());
         let total = total(kind, &components);
         let vertices = ranks.into_vertices(graph)?;
         let components_count = graph.live_vertices() as u64 - joined;
@@ -324,8 +324,10 @@ impl<'a> Kernel for Offer<'a> {
     }
 
     fn weighted_list(&self, found: &mut Found<'a>, list: &List<'_>, weights: Weights<'_>) {
-        // A stored weight is finite, which the check of its page has seen.
-        self.offer(found, list, |i| weights.get(i).ordered_bits().unwrap_or(u64::MAX));
+        let kind = weights.kind();
+        with_numbers!(weights, numbers => {
+            self.offer(found, list, |i| kind.ordered(numbers[i].bits()));
+        });
     }
 }
 

@@ -1,12 +1,14 @@
 //! The lists of consecutive vertices in memory, with their weights.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 use std::sync::{Mutex, PoisonError};
 
 use cenote_engine::{
     Adjacency, Direction, Engine, Graph, HugeVec, Kernel, List, NamedPages, Page, PageTask,
-    Purpose, VertexId, Weights,
+    Purpose, VertexId, WeightNumber, Weights, with_numbers,
 };
 
 use crate::report::{AlgoError, Result};
@@ -14,11 +16,43 @@ use crate::report::{AlgoError, Result};
 /// Lengths from this on are stored before the entries.
 const LONG: u8 = u8::MAX;
 
-/// Weights as they are stored; nothing where edges have none.
+/// The bits of weights, in as few bytes as the graph's smallest and largest weight need; nothing
+/// where edges have none.
 enum Column {
     None,
-    Narrow(HugeVec<AtomicU32>),
-    Wide(HugeVec<AtomicU64>),
+    U8(HugeVec<AtomicU8>),
+    U16(HugeVec<AtomicU16>),
+    U32(HugeVec<AtomicU32>),
+    U64(HugeVec<AtomicU64>),
+}
+
+/// The bits of a weight in memory.
+trait Cell {
+    fn put(&self, bits: u64);
+    fn get(&self) -> u64;
+}
+
+macro_rules! cells {
+    ($($cell:ty, $bits:ty;)*) => {
+        $(impl Cell for $cell {
+            #[inline(always)]
+            fn put(&self, bits: u64) {
+                self.store(bits as $bits, Ordering::Relaxed);
+            }
+
+            #[inline(always)]
+            fn get(&self) -> u64 {
+                self.load(Ordering::Relaxed).into()
+            }
+        })*
+    };
+}
+
+cells! {
+    AtomicU8, u8;
+    AtomicU16, u16;
+    AtomicU32, u32;
+    AtomicU64, u64;
 }
 
 /// Room for the lists of a range of vertices, which visits fill.
@@ -36,21 +70,24 @@ pub(super) struct Room {
     split: Mutex<()>,
     /// Whether there was no room for a list.
     is_full: AtomicBool,
+    /// Whether a weight is beyond those that the graph says it has.
+    misfits: AtomicBool,
 }
 
 impl Room {
     /// Bytes of room for so many vertices, with so many entries, on a graph.
     pub fn bytes_for(graph: &Graph, vertices: u64, entries: u64) -> u64 {
-        let weight = graph.superblock().weights.map_or(0, |weights| weights.kind.bytes());
-        5 * vertices + places(entries) * (4 + weight as u64)
+        5 * vertices + places(entries) * (4 + weight_bytes(graph) as u64)
     }
 
     pub fn new(graph: &Graph, vertices: u64, entries: u64) -> Result<Self> {
         let (vertices, places) = (vertices as usize, places(entries) as usize);
-        let weights = match graph.superblock().weights.map(|weights| weights.kind.bytes()) {
-            None => Column::None,
-            Some(4) => Column::Narrow(HugeVec::zeroed(places)?),
-            Some(_) => Column::Wide(HugeVec::zeroed(places)?),
+        let weights = match weight_bytes(graph) {
+            0 => Column::None,
+            1 => Column::U8(HugeVec::zeroed(places)?),
+            2 => Column::U16(HugeVec::zeroed(places)?),
+            4 => Column::U32(HugeVec::zeroed(places)?),
+            _ => Column::U64(HugeVec::zeroed(places)?),
         };
         Ok(Self {
             range: 0..0,
@@ -61,6 +98,7 @@ impl Room {
             taken: AtomicUsize::new(0),
             split: Mutex::new(()),
             is_full: AtomicBool::new(false),
+            misfits: AtomicBool::new(false),
         })
     }
 
@@ -83,11 +121,13 @@ impl Room {
             true => engine.visit_weighted_pages(label, Direction::Out, pages, self)?,
             false => engine.visit_pages(label, Direction::Out, pages, self)?,
         };
-        if *self.is_full.get_mut() {
-            let fault = "the lists are longer than their degrees say".to_owned();
-            return Err(AlgoError::Contradiction { file: graph.device().name(), fault });
-        }
-        Ok(())
+        let fault = match (*self.is_full.get_mut(), *self.misfits.get_mut()) {
+            (false, false) => return Ok(()),
+            (true, _) => "the lists are longer than their degrees say",
+            (false, true) => "a weight is not between the smallest and the largest of the graph",
+        };
+        let (file, fault) = (graph.device().name(), fault.to_owned());
+        Err(AlgoError::Contradiction { file, fault })
     }
 
     /// The places of the list of a vertex in the range.
@@ -116,8 +156,10 @@ impl Room {
     pub fn weight(&self, place: usize) -> u64 {
         match &self.weights {
             Column::None => 0,
-            Column::Narrow(bits) => bits[place].load(Ordering::Relaxed).into(),
-            Column::Wide(bits) => bits[place].load(Ordering::Relaxed),
+            Column::U8(bits) => bits[place].get(),
+            Column::U16(bits) => bits[place].get(),
+            Column::U32(bits) => bits[place].get(),
+            Column::U64(bits) => bits[place].get(),
         }
     }
 
@@ -161,31 +203,39 @@ impl Room {
         }
         if let Some((of, weights)) = &purpose.weights {
             let weights = weights.slice(range.start - of.start..range.end - of.start);
-            self.weights.store(place, weights);
+            if !self.weights.store(place, weights) {
+                self.misfits.store(true, Ordering::Relaxed);
+            }
         }
     }
 }
 
 impl Column {
-    fn store(&self, place: usize, weights: Weights<'_>) {
-        let narrow = |at: usize, bits: u32| {
-            if let Self::Narrow(column) = self {
-                column[at].store(bits, Ordering::Relaxed);
-            }
-        };
-        let wide = |at: usize, bits: u64| {
-            if let Self::Wide(column) = self {
-                column[at].store(bits, Ordering::Relaxed);
-            }
-        };
-        let places = place..;
-        match weights {
-            Weights::F32(w) => places.zip(w).for_each(|(at, w)| narrow(at, w.to_bits())),
-            Weights::U32(w) => places.zip(w).for_each(|(at, w)| narrow(at, *w)),
-            Weights::F64(w) => places.zip(w).for_each(|(at, w)| wide(at, w.to_bits())),
-            Weights::I64(w) => places.zip(w).for_each(|(at, w)| wide(at, w.cast_unsigned())),
-        }
+    /// Stores weights, from a place on; whether all fit.
+    fn store(&self, place: usize, weights: Weights<'_>) -> bool {
+        with_numbers!(weights, numbers => match self {
+            Self::None => true,
+            Self::U8(cells) => put_all(&cells[place..place + numbers.len()], numbers),
+            Self::U16(cells) => put_all(&cells[place..place + numbers.len()], numbers),
+            Self::U32(cells) => put_all(&cells[place..place + numbers.len()], numbers),
+            Self::U64(cells) => put_all(&cells[place..place + numbers.len()], numbers),
+        })
     }
+}
+
+fn put_all(cells: &[impl Cell], numbers: &[impl WeightNumber]) -> bool {
+    let mut lost = false;
+    for (cell, number) in cells.iter().zip(numbers) {
+        let bits = number.bits();
+        cell.put(bits);
+        lost |= cell.get() != bits;
+    }
+    !lost
+}
+
+/// Bytes of a weight in memory; 0 without weights.
+fn weight_bytes(graph: &Graph) -> usize {
+    graph.superblock().weights.map_or(0, |weights| weights.shortest_format().bytes())
 }
 
 /// Places for so many entries: a long list takes one more.

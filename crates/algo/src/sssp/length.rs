@@ -1,7 +1,7 @@
 //! Path lengths in 64 bits whose order as unsigned integers is the order of the lengths, so that
 //! one atomic minimum works for all: the bits of non-negative floating-point numbers, and integers.
 
-use cenote_engine::{Graph, Weights};
+use cenote_engine::{Graph, WeightNumber, Weights, with_numbers};
 
 /// The length if there is no path.
 pub const UNREACHED: u64 = u64::MAX;
@@ -21,7 +21,7 @@ impl Lengths {
     /// Those of the paths of a graph.
     pub fn of(graph: &Graph) -> Self {
         let weights = graph.superblock().weights;
-        let is_integer = weights.is_none_or(|weights| weights.kind.is_integer());
+        let is_integer = weights.is_none_or(|weights| weights.kind().is_integer());
         if is_integer { Self::Integers } else { Self::Floats }
     }
 
@@ -46,25 +46,22 @@ pub fn add_integer(length: u64, weight: u64) -> u64 {
     length.saturating_add(weight).min(OVERFLOW)
 }
 
+/// The length of a path that grows by an edge of a weight that is not negative.
+#[inline(always)]
+pub fn add<W: WeightNumber>(length: u64, weight: W) -> u64 {
+    match W::IS_INTEGER {
+        true => add_integer(length, weight.bits()),
+        false => add_float(length, weight.to_f64()),
+    }
+}
+
 /// Calls `each` with the position and the new length of every entry of a piece of a list whose
 /// vertex is at `length`. Weights are not negative, which was checked.
 #[inline(always)]
 pub fn for_each_sum(length: u64, weights: Weights<'_>, mut each: impl FnMut(usize, u64)) {
-    match weights {
-        Weights::F32(weights) => {
-            weights.iter().enumerate().for_each(|(i, w)| each(i, add_float(length, f64::from(*w))));
-        }
-        Weights::F64(weights) => {
-            weights.iter().enumerate().for_each(|(i, w)| each(i, add_float(length, *w)));
-        }
-        Weights::U32(weights) => {
-            weights.iter().enumerate().for_each(|(i, w)| each(i, add_integer(length, (*w).into())));
-        }
-        Weights::I64(weights) => {
-            let sum = |w: i64| add_integer(length, w.cast_unsigned());
-            weights.iter().enumerate().for_each(|(i, w)| each(i, sum(*w)));
-        }
-    }
+    with_numbers!(weights, numbers => {
+        numbers.iter().enumerate().for_each(|(i, weight)| each(i, add(length, *weight)));
+    });
 }
 
 #[cfg(test)]

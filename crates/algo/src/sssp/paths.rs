@@ -27,7 +27,7 @@ pub(super) struct Paths<'a> {
 
 impl<'a> Paths<'a> {
     pub fn new(graph: &Graph, distances: &'a [AtomicU64]) -> Self {
-        let stored = match graph.superblock().weights.map(|weights| weights.kind) {
+        let stored = match graph.superblock().weights.map(|weights| weights.kind()) {
             None => Stored::Ones,
             Some(kind) if kind.is_integer() => Stored::Integers,
             Some(kind) if kind.bytes() == 4 => Stored::Narrow,

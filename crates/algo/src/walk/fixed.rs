@@ -5,7 +5,7 @@
 //! to 1. So weights down to 2^-37 (2^-66 for `f32`) of the largest are exact, and sums of up to
 //! 2^38 of them fit 128 bits.
 
-use cenote_engine::{Graph, Weight, Weights};
+use cenote_engine::{Graph, Weight, WeightNumber, Weights, with_numbers};
 
 use super::long::Contradiction;
 
@@ -47,19 +47,13 @@ impl Scale {
         mut add: impl FnMut(u128),
     ) -> Result<(), Contradiction> {
         let mut right = true;
-        let mut add_float = |value: f64| {
-            right &= (0.0..=self.largest).contains(&value);
-            add(self.float(value));
-        };
-        match weights {
-            Weights::F32(values) => values.iter().for_each(|v| add_float(f64::from(*v))),
-            Weights::F64(values) => values.iter().for_each(|v| add_float(*v)),
-            Weights::U32(values) => values.iter().for_each(|v| add(u128::from(*v))),
-            Weights::I64(values) => values.iter().for_each(|v| {
-                right &= *v >= 0;
-                add(u128::from(v.unsigned_abs()));
-            }),
-        }
+        with_numbers!(weights, numbers => {
+            for number in numbers {
+                let (is_right, share) = self.share(*number);
+                right &= is_right;
+                add(share);
+            }
+        });
         if right { Ok(()) } else { Err(Contradiction) }
     }
 
@@ -82,6 +76,17 @@ impl Scale {
             Weight::U32(value) => u128::from(value),
             Weight::I64(value) => u128::from(value.unsigned_abs()),
         }
+    }
+
+    /// A weight as an integer, and whether it can be one of the graph.
+    #[inline(always)]
+    fn share<W: WeightNumber>(&self, number: W) -> (bool, u128) {
+        if W::IS_INTEGER {
+            let integer = number.bits().cast_signed();
+            return (integer >= 0, integer.unsigned_abs().into());
+        }
+        let value = number.to_f64();
+        ((0.0..=self.largest).contains(&value), self.float(value))
     }
 
     #[inline]
@@ -154,14 +159,14 @@ mod tests {
     #[test]
     fn weights_that_the_superblock_denies_are_seen() {
         let mut sums = Vec::new();
-        assert!(scale(1.0).sums(Weights::F64(&[0.5, -0.5]), &mut sums).is_err());
-        assert!(scale(1.0).sums(Weights::F32(&[2.0]), &mut sums).is_err());
-        assert!(scale(1.0).sums(Weights::F64(&[f64::MAX]), &mut sums).is_err());
-        assert!(scale(1.0).sums(Weights::I64(&[1, i64::MIN]), &mut sums).is_err());
+        assert!(scale(1.0).sums(Weights::from(&[0.5, -0.5][..]), &mut sums).is_err());
+        assert!(scale(1.0).sums(Weights::from(&[2.0f32][..]), &mut sums).is_err());
+        assert!(scale(1.0).sums(Weights::from(&[f64::MAX][..]), &mut sums).is_err());
+        assert!(scale(1.0).sums(Weights::from(&[1, i64::MIN][..]), &mut sums).is_err());
         sums.clear();
-        scale(0.0).sums(Weights::F32(&[0.0, 0.0]), &mut sums).unwrap();
-        scale(7.0).sums(Weights::I64(&[i64::MAX]), &mut sums).unwrap();
-        scale(7.0).sums(Weights::U32(&[3, 0, 4]), &mut sums).unwrap();
+        scale(0.0).sums(Weights::from(&[0.0f32, 0.0][..]), &mut sums).unwrap();
+        scale(7.0).sums(Weights::from(&[i64::MAX][..]), &mut sums).unwrap();
+        scale(7.0).sums(Weights::from(&[3u32, 0, 4][..]), &mut sums).unwrap();
         assert_eq!(sums, [0, 0, i64::MAX as u128, 3, 3, 7]);
     }
 

@@ -88,22 +88,23 @@ fn scatter(device: &Arc<SimDevice>) -> Arc<Graph> {
     let section = |kind| *graph.superblock().section(kind).unwrap();
     let (weights, index) = (section(SectionKind::OutWeights), section(SectionKind::OutWeightIndex));
     let mut transaction = store.begin().unwrap();
-    let per_page = (PAGE - HEADER_BYTES) / 4;
+    let size = graph.superblock().weights.unwrap().format().bytes();
+    let per_page = (PAGE - HEADER_BYTES) / size;
     let all: Vec<u8> = weights
         .range()
-        .flat_map(|page| read(&graph, page)[HEADER_BYTES..][..per_page * 4].to_vec())
+        .flat_map(|page| read(&graph, page)[HEADER_BYTES..][..per_page * size].to_vec())
         .collect();
     let column = graph.load_weights(Direction::Out).unwrap().unwrap();
     let pages = graph.adjacency(Direction::Out).unwrap().pages();
     let (mut turned, mut words) = (Vec::new(), vec![0u64; pages as usize]);
     for page in (0..pages).rev() {
         let of_page = column.addresses_of(page);
-        words[page as usize] = (turned.len() as u64 / 4) << 16 | (of_page.end - of_page.start);
-        turned.extend_from_slice(&all[of_page.start as usize * 4..of_page.end as usize * 4]);
+        words[page as usize] = ((turned.len() / size) as u64) << 16 | (of_page.end - of_page.start);
+        turned.extend_from_slice(&all[of_page.start as usize * size..of_page.end as usize * size]);
     }
-    for (i, chunk) in turned.chunks(per_page * 4).enumerate() {
+    for (i, chunk) in turned.chunks(per_page * size).enumerate() {
         let header = PageHeader {
-            entries: chunk.len() as u32 / 4,
+            entries: (chunk.len() / size) as u32,
             head_skip: (i * per_page) as u64,
             ..PageHeader::new(PageKind::Weights)
         };

@@ -52,7 +52,7 @@ impl EdgeBatches {
         let id = IdBuilder::data_type(ids.kind());
         let mut fields =
             vec![Field::new("source", id.clone(), false), Field::new("target", id, false)];
-        let weights = graph.superblock().weights.map(|weights| weights.kind);
+        let weights = graph.superblock().weights.map(|weights| weights.kind());
         fields.extend(weights.map(|kind| Field::new("weight", weight_type(kind), false)));
         let schema = Arc::new(Schema::new(fields));
         let ids = ids.load()?;

@@ -53,7 +53,7 @@ pub fn export_parquet(
     let ids = graph.ids()?;
     let is_strings = ids.kind() == IdKind::Strings;
     let ids = ids.load()?;
-    let weights = graph.superblock().weights.map(|weights| weights.kind);
+    let weights = graph.superblock().weights.map(|weights| weights.kind());
     let schema = parse_message_type(&schema_of(is_strings, weights));
     let schema = Arc::new(schema.map_err(parquet_error)?);
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();

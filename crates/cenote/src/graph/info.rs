@@ -109,6 +109,8 @@ pub struct Info {
 pub struct WeightInfo {
     /// `f32`, `f64`, `u32` or `i64`.
     pub r#type: &'static str,
+    /// Bytes of each in the file: fewer than those of the type where all are small integers.
+    pub bytes: usize,
     /// The smallest; none without edges.
     pub min: Option<Weight>,
     /// The largest.
@@ -120,7 +122,8 @@ pub struct WeightInfo {
 impl From<&WeightSummary> for WeightInfo {
     fn from(summary: &WeightSummary) -> Self {
         let (min, max) = (summary.min(), summary.max());
-        Self { r#type: summary.kind.name(), min, max, mean: summary.mean() }
+        let (r#type, bytes) = (summary.kind().name(), summary.format().bytes());
+        Self { r#type, bytes, min, max, mean: summary.mean() }
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn check_weights(graph: &Graph, reason: &'static str) -> Result<()> {
     let Some(weights) = graph.stored().superblock().weights else { return Ok(()) };
     let ends = [weights.min(), weights.max()].into_iter().flatten();
     let is_large = ends.into_iter().any(|weight| weight.to_f64().abs() > EXACT_MAX);
-    match weights.kind == WeightType::I64 && is_large {
+    match weights.kind() == WeightType::I64 && is_large {
         true => Err(Error::Unsupported(reason.into())),
         false => Ok(()),
     }
@@ -26,7 +26,7 @@ pub(crate) fn import_like<'e>(graph: &Graph) -> Import<'e> {
     let superblock = graph.stored().superblock();
     let mut import = Import::new().codec(superblock.codec()).page_bytes(superblock.page_bytes);
     if let Some(weights) = superblock.weights {
-        import = import.weights(weights.kind);
+        import = import.weights(weights.kind());
     }
     if superblock.duplicates_kept {
         import = import.keep_duplicates();

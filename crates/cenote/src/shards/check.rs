@@ -161,7 +161,7 @@ fn check_graph(
     }
     let graph = Graph::open(&path)?;
     let stored = graph.stored();
-    let weights = stored.superblock().weights.map(|weights| weights.kind.name());
+    let weights = stored.superblock().weights.map(|weights| weights.kind().name());
     if !stored.is_directed()
         || stored.has_in_edges() != manifest.in_edges
         || weights != manifest.weights.as_deref()

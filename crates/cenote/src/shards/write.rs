@@ -286,7 +286,7 @@ impl<'g> Sharding<'g> {
             edges: superblock.edges,
             directed: superblock.directed,
             in_edges: self.has_in_edges(),
-            weights: superblock.weights.map(|weights| weights.kind.name().to_owned()),
+            weights: superblock.weights.map(|weights| weights.kind().name().to_owned()),
             ids: match superblock.ids {
                 StoredIdKind::Strings => "string".to_owned(),
                 StoredIdKind::Dense | StoredIdKind::Integers => "integer".to_owned(),

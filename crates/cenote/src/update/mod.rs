@@ -146,7 +146,7 @@ impl UpdateOptions {
             path: path.to_owned(),
             changes: Changes::new(kind, superblock.weights.is_some()),
             kind,
-            weights: superblock.weights.map(|weights| weights.kind),
+            weights: superblock.weights.map(|weights| weights.kind()),
             values: superblock.value_type.or(self.values),
             directed: superblock.directed,
             page_bytes: superblock.page_bytes,

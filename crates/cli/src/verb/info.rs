@@ -83,8 +83,11 @@ fn print(info: &Info) -> Result<()> {
     for snapshot in &info.snapshots {
         facts.push(("", snapshot::summary(snapshot)));
     }
-    if let Some(WeightInfo { r#type, min: Some(min), max: Some(max), mean, .. }) = &info.weights {
-        facts.push(("weights", format!("{type}, {min} to {max}, mean {mean:.6}")));
+    if let Some(WeightInfo { r#type, bytes, min: Some(min), max: Some(max), mean, .. }) =
+        &info.weights
+    {
+        let each = if *bytes == 1 { "a byte".to_owned() } else { format!("{bytes} bytes") };
+        facts.push(("weights", format!("{type} in {each}, {min} to {max}, mean {mean:.6}")));
     }
     if let Some(values) = &info.values {
         facts.push(("values", format!("{}, of {} vertices", values.r#type, count(values.count))));

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use cenote_store::{Adjacency, Decoded, WeightColumn, WeightPlace, WeightRun, Weights};
+use cenote_store::{
+    Adjacency, Decoded, WeightColumn, WeightFormat, WeightPlace, WeightRun, Weights,
+};
 
 use super::copies::{Copies, entries_max};
 use super::dispatch::{Dispatch, Fetched, Now};
@@ -18,7 +20,7 @@ struct PageCopy {
     /// In words, for the alignment of pages.
     bytes: Box<[u64]>,
     entries: Range<usize>,
-    /// The weights that have arrived, as in the file.
+    /// The weights that have arrived, each with all bytes of its type.
     weights: Box<[u64]>,
     missing: u64,
 }
@@ -26,10 +28,7 @@ struct PageCopy {
 impl PageCopy {
     /// Copies weights to the entries from the `at`-th on.
     fn put(&mut self, at: usize, weights: Weights<'_>) {
-        let found = weights.as_bytes();
-        let at = at * (found.len() / weights.len());
-        let into: &mut [u8] = bytemuck::cast_slice_mut(&mut self.weights);
-        into[at..at + found.len()].copy_from_slice(found);
+        weights.put_full(at, bytemuck::cast_slice_mut(&mut self.weights));
         self.missing -= weights.len() as u64;
     }
 }
@@ -119,9 +118,9 @@ impl<'a, K: Kernel> WeightedPages<'a, K> {
         let bytes = bytemuck::cast_slice(&copy.bytes);
         let page = self.adjacency.reparse(copy.task.page, bytes, &mut self.decoded);
         let page = page.expect("it was parsed when it was copied");
-        let len = copy.entries.len() * self.column.kind().bytes();
-        let weights = &bytemuck::cast_slice(&copy.weights)[..len];
-        let weights = Weights::from_bytes(self.column.kind(), weights);
+        let format = WeightFormat::full(self.column.kind());
+        let len = copy.entries.len() * format.bytes();
+        let weights = Weights::from_bytes(format, &bytemuck::cast_slice(&copy.weights)[..len]);
         let weights = Some((copy.entries.clone(), weights));
         let purpose = Purpose { active: ActiveSet::All, task: copy.task, weights };
         self.kernel.page(&mut self.local, &page, &purpose);
@@ -141,7 +140,7 @@ impl<K: Kernel> Dispatch<PageCopies> for WeightedPages<'_, K> {
         let entries = self.kernel.entries(&page, task);
         if entries.is_empty() {
             let none = bytemuck::cast_slice::<u64, u8>(&[]);
-            let weights = Some((0..0, Weights::from_bytes(self.column.kind(), none)));
+            let weights = Some((0..0, Weights::from_bytes(self.column.format(), none)));
             let purpose = Purpose { active: ActiveSet::All, task, weights };
             self.kernel.page(&mut self.local, &page, &purpose);
             return Ok(());

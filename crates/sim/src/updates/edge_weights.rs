@@ -26,14 +26,20 @@ pub(super) fn weight(kind: WeightType, number: u32) -> Weight {
     }
 }
 
+/// The weight of a change: now and then one that takes more bytes than those of the import.
 pub(super) fn any_number(random: &mut Random) -> u32 {
+    let larger = [300, 70_000];
+    if random.below(100) == 0 { random.pick(&larger) } else { small_number(random) }
+}
+
+fn small_number(random: &mut Random) -> u32 {
     random.below(20) as u32
 }
 
-/// A weight for each edge.
+/// A weight for each edge, of one byte.
 pub(super) fn random_weights<'e>(
     edges: impl IntoIterator<Item = &'e (VertexId, VertexId)>,
     random: &mut Random,
 ) -> EdgeWeights {
-    edges.into_iter().map(|&edge| (edge, any_number(random))).collect()
+    edges.into_iter().map(|&edge| (edge, small_number(random))).collect()
 }

@@ -10,7 +10,7 @@ use cenote_store::{Batch, Change, Graph, Op, Store, VertexId, Weight, WeightType
 
 /// A batch that adds and deletes an edge so often that it takes two blocks.
 fn toggles(store: &Store, source: VertexId, target: VertexId) -> Batch {
-    let weight = store.superblock().weights.map(|weights| match weights.kind {
+    let weight = store.superblock().weights.map(|weights| match weights.kind() {
         WeightType::F32 => Weight::F32(7.0),
         WeightType::F64 => Weight::F64(7.0),
         WeightType::U32 => Weight::U32(7),

@@ -11,8 +11,8 @@ use crate::page::{List, Page};
 use crate::stream::Ahead;
 use crate::superblock::{SECTION, SectionKind, Superblock};
 use crate::weights::stream::WeightStream;
-use crate::weights::value::Tally;
-use crate::weights::{WeightColumn, Weights};
+use crate::weights::summary::Tally;
+use crate::weights::{WeightColumn, WeightSummary, Weights};
 use crate::words::Words;
 use crate::{Adjacency, Direction, VertexId};
 
@@ -51,7 +51,8 @@ pub(super) fn check_out(check: &mut Check<'_>) -> Result<Sums> {
     if let (Some(tally), Some(found)) = (&sums.weights, superblock.weights) {
         let column = superblock.section(SectionKind::OutWeights);
         let is_imported = column.is_some_and(|column| column.epoch == EPOCH_OF_IMPORT);
-        let exact = tally.summary();
+        // Older programs stored integers in more bytes than they need.
+        let exact = WeightSummary { format: found.format(), ..tally.summary() };
         let is_right = if is_imported { found == exact } else { found.covers(&exact) };
         if !is_right {
             let reason = "its smallest, largest or mean weight is not that of the weights";

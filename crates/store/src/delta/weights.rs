@@ -11,7 +11,7 @@ use super::ListDelta;
 use crate::error::{PageFault, equal, other};
 use crate::log::EdgeOp;
 use crate::page::Page;
-use crate::weights::{WeightType, Weights};
+use crate::weights::{WeightFormat, WeightType, Weights};
 
 /// Neighbouring entries of a page of lists with its changes, and where their weights are.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ pub enum WeightPlace<'d> {
 /// The weights of the changes of a log, in the order of the changes.
 #[derive(Debug)]
 pub(super) struct LoggedWeights {
-    kind: WeightType,
+    format: WeightFormat,
     /// Their bytes as in the file, one behind the other.
     words: Vec<u64>,
 }
@@ -58,18 +58,19 @@ pub(super) struct LoggedWeights {
 impl LoggedWeights {
     /// Of weights as ordered bits.
     pub fn new(kind: WeightType, ordered: impl ExactSizeIterator<Item = u64>) -> Self {
-        let mut words = vec![0u64; (ordered.len() * kind.bytes()).div_ceil(size_of::<u64>())];
+        let format = WeightFormat::full(kind);
+        let mut words = vec![0u64; (ordered.len() * format.bytes()).div_ceil(size_of::<u64>())];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-        for (into, ordered) in bytes.chunks_exact_mut(kind.bytes()).zip(ordered) {
-            into.copy_from_slice(&kind.raw(ordered).to_le_bytes()[..kind.bytes()]);
+        for (into, ordered) in bytes.chunks_exact_mut(format.bytes()).zip(ordered) {
+            format.put(ordered, into);
         }
-        Self { kind, words }
+        Self { format, words }
     }
 
     fn slice(&self, of: Range<usize>) -> Weights<'_> {
         let bytes: &[u8] = bytemuck::cast_slice(&self.words);
-        let size = self.kind.bytes();
-        Weights::from_bytes(self.kind, &bytes[of.start * size..of.end * size])
+        let size = self.format.bytes();
+        Weights::from_bytes(self.format, &bytes[of.start * size..of.end * size])
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -150,8 +151,7 @@ impl ListDelta {
                     weights.extend_from_slice(&stored[at as usize..][..entries.len()]);
                 }
                 WeightPlace::Logged(logged) => {
-                    let kind = self.weights.as_ref().expect("it has weights").kind;
-                    logged.for_each_ordered(kind, |weight| weights.push(weight));
+                    logged.for_each_ordered(|weight| weights.push(weight));
                 }
             }
         }

@@ -9,7 +9,7 @@ use crate::format::VERTICES_MAX;
 use crate::ids::Id;
 use crate::superblock::{IdKind, SectionKind, Superblock};
 use crate::update::{Change, Op};
-use crate::weights::value::SummaryEdit;
+use crate::weights::summary::SummaryEdit;
 use crate::weights::{Weight, WeightSummary, WeightType};
 
 /// The numbers of a graph that changes of edges change.

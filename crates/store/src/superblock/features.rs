@@ -17,8 +17,10 @@ const VALUES: u64 = 1 << 4;
 pub(super) const LOGGED_WEIGHTS: u64 = 1 << 5;
 /// Required feature: hub neighbours are those of a part of a graph.
 const PART_HUB_NEIGHBOURS: u64 = 1 << 6;
+/// Required feature: weights take fewer bytes than their type has.
+pub(super) const NARROW_WEIGHTS: u64 = 1 << 7;
 /// Features of a state: its snapshot has them too.
-const FEATURES_OF_STATE: u64 = DELETED | VALUES | PART_HUB_NEIGHBOURS;
+const FEATURES_OF_STATE: u64 = DELETED | VALUES | PART_HUB_NEIGHBOURS | NARROW_WEIGHTS;
 /// Those that this program knows.
 pub(super) const FEATURES_KNOWN: u64 = FEATURES_OF_SLOT | FEATURES_OF_STATE;
 /// Those that no snapshot has.
@@ -35,6 +37,7 @@ impl Superblock {
             | feature(self.section(SectionKind::DeletedVertices).is_some(), DELETED)
             | feature(self.section(SectionKind::VertexValues).is_some(), VALUES)
             | feature(self.section(SectionKind::PartHubNeighbours).is_some(), PART_HUB_NEIGHBOURS)
+            | feature(self.weights.is_some_and(|of| of.format().is_narrow()), NARROW_WEIGHTS)
     }
 }
 

@@ -331,7 +331,7 @@ impl Superblock {
 
     /// Type of the weights, if edges have some.
     pub fn weight_type(&self) -> Option<WeightType> {
-        self.weights.map(|weights| weights.kind)
+        self.weights.map(|weights| weights.kind())
     }
 
     /// Whether the log may have changes of edges: those that repeat are changed by commits.

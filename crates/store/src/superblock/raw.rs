@@ -5,7 +5,9 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use cenote_pool::PageId;
 
-use super::features::{self, DELTA_RUNS, FEATURES_KNOWN, FEATURES_OF_SLOT, LOG, SNAPSHOTS};
+use super::features::{
+    self, DELTA_RUNS, FEATURES_KNOWN, FEATURES_OF_SLOT, LOG, NARROW_WEIGHTS, SNAPSHOTS,
+};
 use super::label::{NAME_BYTES_MAX, SNAPSHOTS_MAX, SnapshotLabel, name_fault};
 use super::{IdKind, SECTION, Section, SectionKind, Superblock};
 use crate::error::{PageError, PageFault, Result, StoreError, at_most, equal, other, zero_behind};
@@ -14,7 +16,7 @@ use crate::header::{self, Identity, PageHeader};
 use crate::order::Order;
 use crate::table::{self, Extent, Extents};
 use crate::values::ValueType;
-use crate::weights::{WeightSummary, WeightType};
+use crate::weights::{WeightFormat, WeightSummary, WeightType};
 
 /// Entries of the section table.
 pub const SECTIONS_MAX: usize = 32;
@@ -30,6 +32,10 @@ const DUPLICATES_KEPT: u64 = 1 << 5;
 const SELF_LOOPS_KEPT: u64 = 1 << 6;
 const FLAGS_KNOWN: u64 =
     DIRECTED | IN_EDGES | WEIGHTED | INTEGER_IDS | STRING_IDS | DUPLICATES_KEPT | SELF_LOOPS_KEPT;
+
+/// The bits of the type of weights with its code; the bytes of a weight are behind them.
+const WEIGHT_CODE: u64 = 0xff;
+const WEIGHT_BYTES_SHIFT: u32 = 8;
 
 #[derive(Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
@@ -437,8 +443,10 @@ impl Raw {
     }
 
     fn put_weights(&mut self, weights: &WeightSummary) {
-        let raw = |ordered| if weights.any { weights.kind.raw(ordered) } else { 0 };
-        self.weight_type = weights.kind as u64;
+        let (kind, format) = (weights.kind(), weights.format());
+        let raw = |ordered| if weights.any { kind.raw(ordered) } else { 0 };
+        let bytes = if format.is_narrow() { format.bytes() as u64 } else { 0 };
+        self.weight_type = kind as u64 | bytes << WEIGHT_BYTES_SHIFT;
         self.weight_min = raw(weights.min_ordered);
         self.weight_max = raw(weights.max_ordered);
         self.weight_mean = weights.mean_bits;
@@ -446,23 +454,33 @@ impl Raw {
 
     /// Decodes the weight fields, which must agree with the flag.
     fn decode_weights(&self) -> Result<Option<WeightSummary>, PageFault> {
-        let kind = WeightType::of_code(self.weight_type);
+        let (code, bytes) =
+            (self.weight_type & WEIGHT_CODE, self.weight_type >> WEIGHT_BYTES_SHIFT);
+        let kind = WeightType::of_code(code);
         let weighted = self.flags & WEIGHTED != 0;
         if weighted != kind.is_some() {
             return Err(other("its flags and its type of weights contradict each other"));
         }
+        let is_narrow = self.features_required & NARROW_WEIGHTS != 0;
         let Some(kind) = kind else {
             let fields = [self.weight_type, self.weight_min, self.weight_max, self.weight_mean];
-            return if fields == [0; 4] {
+            return if fields == [0; 4] && !is_narrow {
                 Ok(None)
             } else {
                 Err(other("bytes that should be zero are not"))
             };
         };
+        let format = match bytes {
+            0 => Some(WeightFormat::full(kind)),
+            _ => WeightFormat::new(kind, bytes).filter(|format| format.is_narrow()),
+        };
+        let Some(format) = format.filter(|format| format.is_narrow() == is_narrow) else {
+            return Err(other(format!("{bytes} bytes for a weight of type {}", kind.name())));
+        };
         let any = self.stored_out > 0;
         let ordered = |raw| if any { kind.ordered(raw) } else { 0 };
         let summary = WeightSummary {
-            kind,
+            format,
             min_ordered: ordered(self.weight_min),
             max_ordered: ordered(self.weight_max),
             mean_bits: self.weight_mean,

@@ -237,7 +237,7 @@ impl Superblock {
         at_most("weights of a section", items, items_max)?;
         at_most("entries with a weight", stored, items)?;
         let weights = self.weights.as_ref().expect("only weighted graphs have weights");
-        let per_page = per_page(weights.kind, self.page_bytes as usize) as u64;
+        let per_page = per_page(weights.format(), self.page_bytes as usize) as u64;
         equal("pages of weights", pages, items.div_ceil(per_page))
     }
 }

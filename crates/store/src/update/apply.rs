@@ -148,7 +148,7 @@ pub(crate) fn check(graph: &Graph, logged: Option<Named<'_>>, batch: &Batch) -> 
     if let Some(reason) = check_values(batch, superblock.value_type) {
         return Err(refuse(reason));
     }
-    let kind = superblock.weights.map(|weights| weights.kind);
+    let kind = superblock.weights.map(|weights| weights.kind());
     if let Some(reason) = check_weights(batch, kind) {
         return Err(refuse(reason));
     }

@@ -44,7 +44,8 @@ impl<'g> Lists<'g> {
         let mut rewritten =
             Rewritten { stored: self.adjacency.stored_edges(), ..Rewritten::default() };
         let touched = groups.iter().map(|group| group.pages.clone());
-        let mut column = ColumnEdit::begin(self.graph, self.direction, touched)?;
+        let mut column =
+            ColumnEdit::begin(self.graph, self.direction, touched, self.changes.weights)?;
         let ahead = Ahead {
             graph: self.graph,
             adjacency: self.adjacency,

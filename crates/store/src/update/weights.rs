@@ -2,7 +2,8 @@
 //!
 //! Weights that fit the addresses that their lists had go there, the others behind the last
 //! address. What that leaves unreferenced stays in the column until a batch would make it half of
-//! the column: such a batch writes all weights anew, in the order of the lists.
+//! the column: such a batch writes all weights anew, in the order of the lists. So does one with a
+//! weight that needs more bytes than those of the column have.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,8 +18,10 @@ use crate::header::PageHeader;
 use crate::index::word_entries;
 use crate::store::draft::{Draft, SectionEdit};
 use crate::weights::column::{self, WeightColumn};
+use crate::weights::format::WeightFormat;
 use crate::weights::stream::WeightStream;
-use crate::weights::value::{SummaryEdit, Tally, WeightSummary};
+use crate::weights::summary::{SummaryEdit, Tally, WeightSummary};
+use crate::weights::value::Weight;
 use crate::{Adjacency, Direction};
 
 /// Bytes of pages that wait to be written: pages of weights lie next to each other, not between
@@ -31,6 +34,9 @@ pub(super) struct ColumnEdit<'a> {
     adjacency: &'a Adjacency,
     column: &'a WeightColumn,
     handle: Handle,
+    /// How the weights are stored from now on. All are written anew if that is another way.
+    format: WeightFormat,
+    per_page: u64,
     /// Pages that stay unless they are in one of the maps. None if all weights are written anew.
     pages: u64,
     /// The address behind the last one.
@@ -73,7 +79,7 @@ impl ColumnOf<'_> {
             let from = addresses.start.max(first) - first;
             let to = addresses.end.min(first + weights.len() as u64) - first;
             let weights = weights.slice(from as usize..to as usize);
-            weights.for_each_ordered(self.column.kind(), |bits| out.push(bits));
+            weights.for_each_ordered(|bits| out.push(bits));
         }
         Ok(())
     }
@@ -97,11 +103,13 @@ pub(super) struct EditedColumn {
 }
 
 impl<'a> ColumnEdit<'a> {
-    /// `None` in a graph without weights. `touched` are the pages whose lists the batch concerns.
+    /// `None` in a graph without weights. `touched` are the pages whose lists the batch concerns,
+    /// `weights` those it may give to edges.
     pub fn begin(
         graph: &'a Graph,
         direction: Direction,
         touched: impl Iterator<Item = Range<u64>>,
+        weights: &[Option<Weight>],
     ) -> Result<Option<Self>> {
         let Some(column) = graph.load_weights(direction)? else { return Ok(None) };
         let adjacency = graph.adjacency(direction).expect("it has weights");
@@ -112,11 +120,15 @@ impl<'a> ColumnEdit<'a> {
             addresses.end - addresses.start
         });
         let unreferenced_max = items - stored + touched.sum::<u64>();
+        let given = weights.iter().filter_map(|weight| weight.and_then(Weight::ordered));
+        let format = given.fold(column.format(), WeightFormat::with);
         let mut edit = Self {
             graph,
             adjacency,
             column,
             handle: graph.handle()?,
+            format,
+            per_page: column::per_page(format, graph.page_bytes()) as u64,
             pages: column.pages(),
             end: items,
             open: BTreeMap::new(),
@@ -126,7 +138,7 @@ impl<'a> ColumnEdit<'a> {
             summary: SummaryEdit::new(summary, stored),
             is_changed: false,
         };
-        if unreferenced_max > items / 2 {
+        if unreferenced_max > items / 2 || format != column.format() {
             (edit.pages, edit.end) = (0, 0);
             let stream = WeightStream::new(&graph.pages, column)?;
             let (words, tally) = (Vec::new(), Tally::new(column.kind()));
@@ -209,10 +221,15 @@ impl<'a> ColumnEdit<'a> {
         all.unwrap_or(self.end..self.end)
     }
 
+    /// The pages for the weights at these addresses.
+    fn pages_of(&self, addresses: Range<u64>) -> Range<u64> {
+        column::pages_of(addresses, self.per_page)
+    }
+
     /// The address for so many weights that have had these addresses.
     fn place(&mut self, before: Range<u64>, count: u64) -> u64 {
         let has_room = count <= before.end - before.start || before.end == self.end;
-        let mut pages = self.column.pages_of(before.start..before.start + count);
+        let mut pages = self.pages_of(before.start..before.start + count);
         let address = match has_room && !pages.any(|page| self.written.contains_key(&page)) {
             true => before.start,
             false => self.end,
@@ -223,8 +240,8 @@ impl<'a> ColumnEdit<'a> {
 
     /// Writes weights to addresses from `address` on.
     fn write(&mut self, draft: &mut Draft<'_>, address: u64, weights: &[u64]) -> Result<()> {
-        let (kind, per_page) = (self.column.kind(), self.column.per_page() as u64);
-        let pages = self.column.pages_of(address..address + weights.len() as u64);
+        let (format, per_page) = (self.format, self.per_page);
+        let pages = self.pages_of(address..address + weights.len() as u64);
         let mut rest = weights;
         for page in pages.clone() {
             if self.open.len() * self.graph.page_bytes() > OPEN_BYTES {
@@ -233,9 +250,9 @@ impl<'a> ColumnEdit<'a> {
             let first = address.max(page * per_page) - page * per_page;
             let (now, later) = rest.split_at(rest.len().min((per_page - first) as usize));
             let bytes = self.open(page)?;
-            let at = HEADER_BYTES + first as usize * kind.bytes();
-            for (into, &weight) in bytes[at..].chunks_exact_mut(kind.bytes()).zip(now) {
-                into.copy_from_slice(&kind.raw(weight).to_le_bytes()[..kind.bytes()]);
+            let at = HEADER_BYTES + first as usize * format.bytes();
+            for (into, &weight) in bytes[at..].chunks_exact_mut(format.bytes()).zip(now) {
+                format.put(weight, into);
             }
             rest = later;
         }
@@ -260,7 +277,7 @@ impl<'a> ColumnEdit<'a> {
 
     /// Writes the open pages, except for those that are `busy` and the last one if it has room.
     fn flush(&mut self, draft: &mut Draft<'_>, busy: Range<u64>) -> Result<()> {
-        let per_page = self.column.per_page() as u64;
+        let per_page = self.per_page;
         for (page, mut buffer) in std::mem::take(&mut self.open) {
             let first = page * per_page;
             if busy.contains(&page) || (first..first + per_page).contains(&self.end) {
@@ -273,9 +290,8 @@ impl<'a> ColumnEdit<'a> {
     }
 
     fn seal(&mut self, draft: &mut Draft<'_>, page: u64, buffer: &mut Buffer) -> Result<()> {
-        let per_page = self.column.per_page() as u64;
-        let head_skip = page * per_page;
-        let entries = (self.end - head_skip).min(per_page) as u32;
+        let head_skip = page * self.per_page;
+        let entries = (self.end - head_skip).min(self.per_page) as u32;
         let header = PageHeader { entries, head_skip, ..PageHeader::new(PageKind::Weights) };
         let physical = draft.append(header, buffer)?;
         self.written.insert(page, physical);
@@ -297,7 +313,8 @@ impl<'a> ColumnEdit<'a> {
             summary = whole.tally.summary();
             self.words = vec![(0..before, whole.words)];
         }
-        let pages = self.end.div_ceil(self.column.per_page() as u64);
+        summary.format = self.format;
+        let pages = self.end.div_ceil(self.per_page);
         // Even if no page changes: the section is of the epoch of its lists.
         let (mut section, mut next) = (SectionEdit::new(draft)?, 0);
         for (page, physical) in self.written {

@@ -9,125 +9,12 @@ use crate::format::{self, HEADER_BYTES, PageKind};
 use crate::header::{self, PageHeader};
 use crate::superblock::{Section, SectionKind};
 use crate::table::SectionPages;
-use crate::weights::value::{Weight, WeightType};
+use crate::weights::format::WeightFormat;
+use crate::weights::slice::Weights;
+use crate::weights::value::WeightType;
 
-/// A slice of weights, as stored in a page.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Weights<'a> {
-    /// [`WeightType::F32`].
-    F32(&'a [f32]),
-    /// [`WeightType::F64`].
-    F64(&'a [f64]),
-    /// [`WeightType::U32`].
-    U32(&'a [u32]),
-    /// [`WeightType::I64`].
-    I64(&'a [i64]),
-}
-
-/// Evaluates an expression on the slice of any type.
-macro_rules! each {
-    ($weights:expr, $values:ident => $result:expr) => {
-        match $weights {
-            Weights::F32($values) => $result,
-            Weights::F64($values) => $result,
-            Weights::U32($values) => $result,
-            Weights::I64($values) => $result,
-        }
-    };
-}
-
-impl<'a> Weights<'a> {
-    /// Number of weights.
-    #[inline]
-    pub fn len(&self) -> usize {
-        each!(self, values => values.len())
-    }
-
-    /// Whether the slice is empty.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The weight at an index.
-    ///
-    /// # Panics
-    /// If `index` is out of bounds.
-    #[inline]
-    pub fn get(&self, index: usize) -> Weight {
-        match self {
-            Self::F32(values) => Weight::F32(values[index]),
-            Self::F64(values) => Weight::F64(values[index]),
-            Self::U32(values) => Weight::U32(values[index]),
-            Self::I64(values) => Weight::I64(values[index]),
-        }
-    }
-
-    /// A subslice.
-    ///
-    /// # Panics
-    /// If `range` is out of bounds.
-    #[inline]
-    pub fn slice(&self, range: Range<usize>) -> Weights<'a> {
-        match self {
-            Self::F32(values) => Weights::F32(&values[range]),
-            Self::F64(values) => Weights::F64(&values[range]),
-            Self::U32(values) => Weights::U32(&values[range]),
-            Self::I64(values) => Weights::I64(&values[range]),
-        }
-    }
-
-    /// The bytes of the weights, as in the file.
-    #[inline]
-    pub fn as_bytes(&self) -> &'a [u8] {
-        each!(self, values => bytemuck::cast_slice(values))
-    }
-
-    /// The weights in bytes of a file.
-    ///
-    /// # Panics
-    /// If the bytes are not aligned to a weight, or not a whole number of them.
-    #[inline]
-    pub fn from_bytes(kind: WeightType, bytes: &'a [u8]) -> Self {
-        match kind {
-            WeightType::F32 => Self::F32(bytemuck::cast_slice(bytes)),
-            WeightType::F64 => Self::F64(bytemuck::cast_slice(bytes)),
-            WeightType::U32 => Self::U32(bytemuck::cast_slice(bytes)),
-            WeightType::I64 => Self::I64(bytemuck::cast_slice(bytes)),
-        }
-    }
-
-    /// Position of the first weight that is not finite.
-    fn position_of_infinite(&self) -> Option<usize> {
-        // A first pass over the whole slice vectorises; the search runs only if it finds any.
-        let (any, position) = match self {
-            Self::F32(values) => (
-                values.iter().fold(false, |any, value| any | !value.is_finite()),
-                values.iter().position(|value| !value.is_finite()),
-            ),
-            Self::F64(values) => (
-                values.iter().fold(false, |any, value| any | !value.is_finite()),
-                values.iter().position(|value| !value.is_finite()),
-            ),
-            Self::U32(_) | Self::I64(_) => return None,
-        };
-        if any { position } else { None }
-    }
-
-    pub(crate) fn for_each_ordered(&self, kind: WeightType, mut each: impl FnMut(u64)) {
-        match self {
-            Self::F32(values) => {
-                values.iter().for_each(|v| each(kind.ordered(u64::from(v.to_bits()))));
-            }
-            Self::F64(values) => values.iter().for_each(|v| each(kind.ordered(v.to_bits()))),
-            Self::U32(values) => values.iter().for_each(|v| each(u64::from(*v))),
-            Self::I64(values) => values.iter().for_each(|v| each(kind.ordered(v.cast_unsigned()))),
-        }
-    }
-}
-
-pub(crate) const fn per_page(kind: WeightType, page_bytes: usize) -> usize {
-    format::payload_bytes(page_bytes) / kind.bytes()
+pub(crate) const fn per_page(format: WeightFormat, page_bytes: usize) -> usize {
+    format::payload_bytes(page_bytes) / format.bytes()
 }
 
 /// Encodes a word of the weight index, for one page of lists: the number of its weights (low 16
@@ -144,25 +31,40 @@ pub(crate) fn addresses(word: u64) -> Range<u64> {
     word >> 16..(word >> 16) + (word & ENTRIES)
 }
 
+/// The pages of a column with so many weights on each that hold the weights at these addresses.
+#[inline]
+pub(crate) fn pages_of(addresses: Range<u64>, per_page: u64) -> Range<u64> {
+    match addresses.is_empty() {
+        true => 0..0,
+        false => addresses.start / per_page..(addresses.end - 1) / per_page + 1,
+    }
+}
+
 /// The weights of one direction's lists: where they lie, and how to read a page. Pages are numbered
 /// within the section, `0..pages()`; the *address* of a weight is its position in the section.
 #[derive(Debug)]
 pub struct WeightColumn {
     pages: SectionPages,
-    kind: WeightType,
+    format: WeightFormat,
     /// A word for each page of lists, loaded by the first weighted run.
     words: OnceLock<Vec<u64>>,
 }
 
 impl WeightColumn {
-    pub(crate) fn new(pages: SectionPages, kind: WeightType) -> Self {
-        Self { pages, kind, words: OnceLock::new() }
+    pub(crate) fn new(pages: SectionPages, format: WeightFormat) -> Self {
+        Self { pages, format, words: OnceLock::new() }
     }
 
     /// Type of the weights.
     #[inline]
     pub fn kind(&self) -> WeightType {
-        self.kind
+        self.format.kind()
+    }
+
+    /// How the weights are stored.
+    #[inline]
+    pub fn format(&self) -> WeightFormat {
+        self.format
     }
 
     /// First logical page of the section.
@@ -180,17 +82,13 @@ impl WeightColumn {
     /// Number of weights in a page, except for the last.
     #[inline]
     pub fn per_page(&self) -> usize {
-        per_page(self.kind, self.pages.page_bytes)
+        per_page(self.format, self.pages.page_bytes)
     }
 
     /// The pages that hold the weights at these addresses.
     #[inline]
     pub fn pages_of(&self, addresses: Range<u64>) -> Range<u64> {
-        if addresses.is_empty() {
-            return 0..0;
-        }
-        let per_page = self.per_page() as u64;
-        addresses.start / per_page..(addresses.end - 1) / per_page + 1
+        pages_of(addresses, self.per_page() as u64)
     }
 
     /// Addresses of the weights of a page of lists, in the order of the page's entries.
@@ -263,8 +161,8 @@ impl WeightColumn {
     #[inline]
     pub fn reparse<'a>(&self, page: u64, bytes: &'a [u8]) -> Weights<'a> {
         assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
-        let end = HEADER_BYTES + self.count_in(page) as usize * self.kind.bytes();
-        Weights::from_bytes(self.kind, &bytes[HEADER_BYTES..end])
+        let end = HEADER_BYTES + self.count_in(page) as usize * self.format.bytes();
+        Weights::from_bytes(self.format, &bytes[HEADER_BYTES..end])
     }
 
     /// Number of weights in a page.

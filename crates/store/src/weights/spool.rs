@@ -1,8 +1,9 @@
 //! Writes a column of weights while its lists are being packed.
 //!
-//! The column's section follows the lists, whose number of pages is known only at their end. So the
-//! pages of weights wait on a scratch device, sealed for their place there, and are sealed again
-//! for their place in the graph.
+//! The column's section follows the lists, whose number of pages is known only at their end, and
+//! only then is it known how few bytes a weight needs. So the weights wait on a scratch device, in
+//! pages of their full format that are sealed for their place there, and are written again to the
+//! graph.
 
 use std::sync::Arc;
 
@@ -15,19 +16,62 @@ use crate::sink::{PageSink, PageTarget};
 use crate::stream::{Ahead, PageStream};
 use crate::table::PageTable;
 use crate::weights::column::per_page;
-use crate::weights::value::{Tally, WeightType};
+use crate::weights::format::WeightFormat;
+use crate::weights::slice::Weights;
+use crate::weights::summary::Tally;
+use crate::weights::value::WeightType;
 
 /// The weights of one direction, in the order of the entries.
 pub(crate) struct Spool {
     kind: WeightType,
-    per_page: usize,
+    scratch: WeightPages,
     sink: PageSink,
     device: Arc<dyn Device>,
     salt: u64,
+    pub tally: Tally,
+}
+
+/// Pages of weights that are written one after the other.
+struct WeightPages {
+    format: WeightFormat,
+    per_page: usize,
     /// Number of weights in the page that is being filled.
     filled: usize,
-    pub count: u64,
-    pub tally: Tally,
+    /// Number of weights in the pages before.
+    count: u64,
+}
+
+impl WeightPages {
+    fn new(format: WeightFormat, page_bytes: usize) -> Self {
+        Self { format, per_page: per_page(format, page_bytes), filled: 0, count: 0 }
+    }
+
+    /// Appends a weight, as ordered bits.
+    #[inline]
+    fn push(&mut self, weight: u64, sink: &mut PageSink) -> Result<()> {
+        let bytes = self.format.bytes();
+        let at = HEADER_BYTES + self.filled * bytes;
+        self.format.put(weight, &mut sink.page()[at..at + bytes]);
+        self.filled += 1;
+        if self.filled == self.per_page { self.close(sink) } else { Ok(()) }
+    }
+
+    fn close(&mut self, sink: &mut PageSink) -> Result<()> {
+        let mut header = PageHeader::new(PageKind::Weights);
+        header.entries = self.filled as u32;
+        header.head_skip = self.count;
+        self.count += self.filled as u64;
+        self.filled = 0;
+        sink.seal(header)
+    }
+
+    /// Closes the last page. Returns the number of weights.
+    fn finish(&mut self, sink: &mut PageSink) -> Result<u64> {
+        if self.filled > 0 {
+            self.close(sink)?;
+        }
+        Ok(self.count)
+    }
 }
 
 impl Spool {
@@ -41,53 +85,43 @@ impl Spool {
         salt: u64,
     ) -> Result<Self> {
         let sink = PageSink::new(Arc::clone(&device), page_bytes, salt)?;
-        let per_page = per_page(kind, page_bytes);
-        let tally = Tally::new(kind);
-        Ok(Self { kind, per_page, sink, device, salt, filled: 0, count: 0, tally })
+        let scratch = WeightPages::new(WeightFormat::full(kind), page_bytes);
+        Ok(Self { kind, scratch, sink, device, salt, tally: Tally::new(kind) })
     }
 
     pub fn extend(&mut self, ordered: &[u64]) -> Result<()> {
         for &weight in ordered {
             self.tally.add(weight);
-            let raw = self.kind.raw(weight).to_le_bytes();
-            let bytes = self.kind.bytes();
-            let at = HEADER_BYTES + self.filled * bytes;
-            self.sink.page()[at..at + bytes].copy_from_slice(&raw[..bytes]);
-            self.filled += 1;
-            if self.filled == self.per_page {
-                self.close_page()?;
-            }
+            self.scratch.push(weight, &mut self.sink)?;
         }
         Ok(())
     }
 
-    fn close_page(&mut self) -> Result<()> {
-        let mut header = PageHeader::new(PageKind::Weights);
-        header.entries = self.filled as u32;
-        header.head_skip = self.count;
-        self.count += self.filled as u64;
-        self.filled = 0;
-        self.sink.seal(header)
-    }
-
-    /// Moves all pages to the graph's file. Returns their number.
+    /// Writes all weights to the graph's file, in the shortest format. Returns their number.
     pub fn move_to(&mut self, graph: &mut PageSink) -> Result<u64> {
-        if self.filled > 0 {
-            self.close_page()?;
-        }
+        let count = self.scratch.finish(&mut self.sink)?;
         let end = self.sink.finish()?;
         let page_bytes = self.sink.page_bytes();
         let (table, pages) = (PageTable::unmapped(EPOCH_OF_IMPORT), SLOTS..end);
         let mut pages =
             PageStream::new(self.device.as_ref(), &table, page_bytes, pages, Ahead::FAR)?;
+        let format = WeightFormat::full(self.kind);
+        let mut written = WeightPages::new(self.tally.summary().format(), page_bytes);
         while let Some((page, bytes)) = pages.next()? {
             let identity = Identity { salt: self.salt, physical: page, epoch: EPOCH_OF_IMPORT };
             let header = header::verify(bytes, &identity, PageKind::Weights)
                 .map_err(|fault| self.damaged(page, fault))?;
-            graph.page().copy_from_slice(bytes);
-            graph.seal(PageHeader { checksum: 0, ..header })?;
+            let end = HEADER_BYTES + header.entries as usize * format.bytes();
+            let mut moved = Ok(());
+            Weights::from_bytes(format, &bytes[HEADER_BYTES..end]).for_each_ordered(|weight| {
+                if moved.is_ok() {
+                    moved = written.push(weight, graph);
+                }
+            });
+            moved?;
         }
-        Ok(end - SLOTS)
+        assert_eq!(written.finish(graph)?, count, "all weights were moved");
+        Ok(count)
     }
 
     #[cold]

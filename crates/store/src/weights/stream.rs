@@ -5,7 +5,8 @@ use cenote_pool::Handle;
 use crate::error::Result;
 use crate::pages::Pages;
 use crate::stream::{Ahead, PageStream};
-use crate::weights::column::{self, WeightColumn, Weights};
+use crate::weights::column::{self, WeightColumn};
+use crate::weights::slice::Weights;
 use crate::words::Words;
 
 /// A stream of weights as ordered bits, one page of lists at a time.
@@ -85,7 +86,7 @@ impl<'a> WeightStream<'a> {
             };
             let bytes = self.pages.pin(handle, number)?;
             let weights = self.column.reparse(page, &bytes);
-            weights.for_each_ordered(self.column.kind(), |bits| self.batch.push(bits));
+            weights.for_each_ordered(|bits| self.batch.push(bits));
             return seen(number, &bytes, &weights);
         }
         while self.stream.next_page() < number {
@@ -93,7 +94,7 @@ impl<'a> WeightStream<'a> {
         }
         let (_, bytes) = self.stream.next()?.expect("the address was checked");
         let weights = self.column.parse(page, bytes)?;
-        weights.for_each_ordered(self.column.kind(), |bits| self.batch.push(bits));
+        weights.for_each_ordered(|bits| self.batch.push(bits));
         seen(number, bytes, &weights)
     }
 }

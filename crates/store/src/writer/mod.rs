@@ -381,8 +381,8 @@ impl GraphWriter {
     /// Moves the weights of the last lists from the scratch device to the graph.
     fn finish_weights(&mut self, adjacency: SectionKind, stored: u64) -> Result<()> {
         let Some(writer) = &mut self.weights else { return Ok(()) };
-        let pages = writer.spool.move_to(&mut self.sink)?;
-        assert_eq!(writer.spool.count, stored, "every entry has a weight");
+        let first_page = self.sink.page_number();
+        assert_eq!(writer.spool.move_to(&mut self.sink)?, stored, "every entry has a weight");
         let is_out = adjacency == SectionKind::OutAdjacency;
         let kind = if is_out { SectionKind::OutWeights } else { SectionKind::InWeights };
         if is_out {
@@ -393,6 +393,7 @@ impl GraphWriter {
             let scratch = Arc::clone(&writer.scratch);
             writer.spool = Spool::new(writer.kind, scratch, page_bytes, salt)?;
         }
+        let pages = self.sink.page_number() - first_page;
         self.add_section(kind, pages, stored);
         Ok(())
     }

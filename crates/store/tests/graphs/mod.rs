@@ -41,11 +41,24 @@ impl Random {
         let few = self.below(3) > 0;
         let number = self.below(if few { 7 } else { 1 << 31 }) as i64 - 3;
         match kind {
-            WeightType::F32 => Weight::F32(number as f32 / 4.0),
-            WeightType::F64 => Weight::F64(number as f64 / 3.0),
-            WeightType::U32 => Weight::U32(number.unsigned_abs() as u32),
             WeightType::I64 => Weight::I64(number << 20),
+            _ => weight_of(kind, number),
         }
+    }
+
+    /// A weight that takes one byte where it is an integer.
+    pub fn small_weight(&mut self, kind: WeightType) -> Weight {
+        weight_of(kind, self.below(256) as i64)
+    }
+}
+
+/// A number as a weight of a type.
+pub fn weight_of(kind: WeightType, number: i64) -> Weight {
+    match kind {
+        WeightType::F32 => Weight::F32(number as f32 / 4.0),
+        WeightType::F64 => Weight::F64(number as f64 / 3.0),
+        WeightType::U32 => Weight::U32(number.unsigned_abs() as u32),
+        WeightType::I64 => Weight::I64(number),
     }
 }
 
@@ -77,6 +90,8 @@ pub struct TestGraph {
     pub hub_neighbours: HubNeighboursChoice,
     /// The edges have the weights of [`TestGraph::weight_of`].
     pub weights: Option<WeightType>,
+    /// Whether weights are [`Random::small_weight`]s.
+    pub small_weights: bool,
 }
 
 impl TestGraph {
@@ -121,6 +136,7 @@ impl TestGraph {
             vertex_of: None,
             hub_neighbours: HubNeighboursChoice::No,
             weights: None,
+            small_weights: false,
         }
     }
 
@@ -130,7 +146,11 @@ impl TestGraph {
             true => (source, target),
             false => (target, source),
         };
-        self.weights.map(|kind| Random(u64::from(u) << 32 | u64::from(v)).weight(kind))
+        let mut random = Random(u64::from(u) << 32 | u64::from(v));
+        self.weights.map(|kind| match self.small_weights {
+            true => random.small_weight(kind),
+            false => random.weight(kind),
+        })
     }
 
     pub fn spec(&self) -> GraphSpec {

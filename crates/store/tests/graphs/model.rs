@@ -357,6 +357,10 @@ pub fn weigh(batch: &mut Batch, model: &Model, kind: WeightType, random: &mut Ra
             Some(copies) if change.op == Op::Delete && is_given && random.below(4) > 0 => {
                 copies[random.below(copies.len() as u64) as usize]
             }
+            // Now and then one that small weights have no room for.
+            _ if model.first.small_weights && random.below(2_000) > 0 => {
+                is_given.then(|| random.small_weight(kind))
+            }
             _ => is_given.then(|| random.weight(kind)),
         });
     }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::graphs::{MemoryDevice, Random};
-use cenote_store::format::HEADER_BYTES;
+use cenote_store::format::{HEADER_BYTES, SLOTS};
 use cenote_store::header::PageHeader;
 use cenote_store::{
     Codec, Counts, Direction, Graph, GraphSpec, GraphWriter, IdsSource, StoreError, Weight,
@@ -119,8 +119,51 @@ fn forge(device: &MemoryDevice, page: usize, change: impl FnOnce(&mut [u8])) {
     device.change(|bytes| {
         let bytes = &mut bytes[page * PAGE..(page + 1) * PAGE];
         change(bytes);
-        PageHeader::read(bytes).seal(bytes, SALT, page as u64);
+        // The slots have the salt in them.
+        let salt = if page < SLOTS as usize { 0 } else { SALT };
+        PageHeader::read(bytes).seal(bytes, salt, page as u64);
     });
+}
+
+/// Where a slot has the features that a program must know, and the bytes of a weight.
+const FEATURES: usize = 64;
+const WEIGHT_BYTES: usize = 177;
+
+#[test]
+fn bytes_of_a_weight_that_its_type_does_not_have_are_refused() {
+    let (device, _) = stored(WeightType::U32);
+    let (before, whole) = (device.bytes(), read_all(&device).unwrap());
+    let slot = (0..2).find(|slot| before[slot * PAGE + WEIGHT_BYTES] == 2);
+    let slot = slot.expect("weights from 1 to 1000 take two bytes");
+    assert_eq!(before[slot * PAGE + FEATURES], 1 << 7);
+    let forged = |device: &MemoryDevice, narrow: bool, bytes: u8| {
+        forge(device, slot, |page| {
+            page[FEATURES] = u8::from(narrow) << 7;
+            page[WEIGHT_BYTES] = bytes;
+        });
+        let opened = Graph::open(device.shared()).map(drop).map_err(|error| error.to_string());
+        device.change(|all| *all = before.clone());
+        opened
+    };
+    assert_eq!(forged(&device, true, 2), Ok(()));
+    for (narrow, bytes) in [(true, 0), (true, 3), (true, 4), (true, 8), (false, 1), (false, 2)] {
+        let error = forged(&device, narrow, bytes).unwrap_err();
+        let expected = format!("{bytes} bytes for a weight of type u32");
+        assert!(error.contains(&expected) && !error.contains('\n'), "{narrow} {bytes}: {error}");
+    }
+    // Another number of bytes than that of the pages.
+    for (narrow, bytes) in [(true, 1), (false, 0)] {
+        let error = forged(&device, narrow, bytes).unwrap_err();
+        assert!(error.contains("pages of weights"), "{narrow} {bytes}: {error}");
+    }
+    assert_eq!(read_all(&device).unwrap(), whole);
+    let (floats, _) = stored(WeightType::F64);
+    forge(&floats, slot, |page| {
+        page[FEATURES] = 1 << 7;
+        page[WEIGHT_BYTES] = 4;
+    });
+    let error = Graph::open(floats.shared()).unwrap_err().to_string();
+    assert!(error.contains("4 bytes for a weight of type f64"), "{error}");
 }
 
 #[test]

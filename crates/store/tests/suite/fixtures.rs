@@ -200,6 +200,43 @@ fn a_graph_with_weights_in_its_log_is_read_as_ever_and_written_as_ever() {
     assert_eq!(report.faults, []);
 }
 
+/// A star with weights of one byte, a snapshot of it, and then one that takes two.
+fn star_with_narrow_weights() -> Vec<u8> {
+    let weights = Some(WeightType::I64);
+    let star = TestGraph { duplicates_kept: false, weights, small_weights: true, ..star() };
+    let device = MemoryDevice::with_bytes(star.stored_bytes());
+    let store = Store::open(device.shared()).unwrap();
+    store.snapshot(Some("narrow"), 1).unwrap();
+    let set = Change { op: Op::Set, source: 1, target: 900 };
+    let weights = vec![Some(Weight::I64(1_000))];
+    store.update(&Batch { changes: vec![set], weights, ..Batch::default() }).unwrap();
+    device.bytes()
+}
+
+#[test]
+fn a_graph_with_narrow_weights_is_read_as_ever_and_written_as_ever() {
+    let device = fixture("v2-narrow-weights.cenote", star_with_narrow_weights);
+    assert!(device.bytes() == star_with_narrow_weights(), "other bytes than ever");
+    let weights = Some(WeightType::I64);
+    let graph = TestGraph { duplicates_kept: false, weights, small_weights: true, ..star() };
+    let store = Store::open(device.shared()).unwrap();
+    let snapshot = store.graph_at("narrow", |_| LookupConfig::default()).unwrap();
+    assert_same(&snapshot, &graph);
+    let found = store.graph(|_| LookupConfig::default()).unwrap();
+    for (graph_now, bytes, set) in
+        [(&snapshot, 1, graph.weight_of(1, 900)), (&found, 2, Some(Weight::I64(1_000)))]
+    {
+        assert_eq!(graph_now.superblock().weights.unwrap().format().bytes(), bytes);
+        let mut weights = Vec::new();
+        graph_now.read_weights(Direction::Out, 1, &mut weights).unwrap();
+        assert_eq!((Some(weights[900]), Some(weights[901])), (set, graph.weight_of(1, 901)));
+    }
+    // Bits 1 and 7 of the features that a program must know.
+    assert_eq!(device.bytes()[4096 + 64], 0b1000_0010);
+    let report = check_device(device.shared(), &mut |_, _| true).unwrap();
+    assert_eq!(report.faults, []);
+}
+
 /// The star with two delta runs and a log: appended vertices, edges added and deleted.
 fn star_with_runs() -> Vec<u8> {
     let star = TestGraph { duplicates_kept: false, ..star() };

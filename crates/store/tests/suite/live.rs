@@ -114,7 +114,7 @@ pub fn assert_same(graph: &Graph, model: &Model) {
 
 /// Compares the weights of all lists, and what the superblock says about them.
 fn assert_weights(graph: &Graph, model: &Model, lists: &TestGraph) {
-    assert_eq!(graph.superblock().weights.map(|weights| weights.kind), model.first.weights);
+    assert_eq!(graph.superblock().weights.map(|weights| weights.kind()), model.first.weights);
     let Some(summary) = graph.superblock().weights else { return };
     let back = if lists.directed { lists.back.as_ref() } else { Some(&lists.out) };
     for (direction, lists) in DIRECTIONS.into_iter().zip([Some(&lists.out), back]) {

@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 use crate::graphs::model::{Kind, add, changes, delete, random_batch};
-use crate::graphs::{MemoryDevice, Random, TestGraph};
-use crate::live::{DIRECTIONS, Live};
+use crate::graphs::{MemoryDevice, Random, TestGraph, weight_of};
+use crate::live::{DIRECTIONS, Live, assert_same};
 use cenote_store::format::{HEADER_BYTES, LOG_BLOCK_BYTES};
 use cenote_store::header::PageHeader;
 use cenote_store::superblock::{Section, SectionKind};
 use cenote_store::{
-    Answer, Batch, Change, Codec, Direction, Graph, Op, Store, StoreError, Weight, WeightType,
-    WriteLimits, check_device,
+    Answer, Batch, Change, Codec, Direction, Graph, LookupConfig, Op, Store, StoreError, Weight,
+    WeightType, WriteLimits, check_device,
 };
 
 /// A random graph of so many vertices and about so many edges, with weights.
@@ -120,6 +120,86 @@ fn a_weight_that_is_set_costs_its_pages_of_weights_and_no_page_of_lists() {
         // The same weight again is no change.
         let again = live.update(&batch);
         assert_eq!((again.answers, again.epoch), (vec![Answer::Done], updated.epoch));
+    }
+}
+
+/// A graph with weights that take one byte where they are integers.
+fn narrow(kind: WeightType, directed: bool, size: (u64, u64)) -> TestGraph {
+    TestGraph { small_weights: true, ..weighted(kind, directed, size) }
+}
+
+/// Bytes of a weight, and pages of weights of both directions.
+fn stored_in(graph: &Graph) -> (usize, Vec<u64>) {
+    let columns: Vec<_> = DIRECTIONS.iter().filter_map(|way| graph.weights(*way)).collect();
+    let bytes = graph.superblock().weights.unwrap().format().bytes();
+    assert!(columns.iter().all(|column| column.format().bytes() == bytes));
+    (bytes, columns.iter().map(|column| column.pages()).collect())
+}
+
+#[test]
+fn integers_take_as_few_bytes_as_all_of_them_need() {
+    for (kind, full) in [(WeightType::U32, 4), (WeightType::I64, 8)] {
+        let mut live = Live::new(narrow(kind, true, (900, 20_000)));
+        let weight = |number| weight_of(kind, number);
+        let edges: Vec<_> = live.model.edges.iter().copied().step_by(1_500).collect();
+        let set_to = |edge: usize, number| {
+            let (u, v) = edges[edge];
+            with_weights(changes([set(u, v)]), [weight(number)])
+        };
+        let pages = stored_in(&live.graph()).1;
+        assert_eq!(stored_in(&live.graph()), (1, vec![20_000u64.div_ceil(4048); 2]));
+        live.store.snapshot(Some("narrow"), 1).unwrap();
+        let narrow = live.model.clone();
+        live.update(&set_to(0, 255));
+        assert_eq!(stored_in(&live.graph()), (1, pages.clone()));
+        live.update(&set_to(1, 256));
+        assert_eq!(stored_in(&live.graph()).0, 2, "{kind:?}");
+        live.assert_same();
+        // It has been that large once.
+        live.update(&set_to(1, 3));
+        live.update(&set_to(2, 65_535));
+        assert_eq!(stored_in(&live.graph()).0, 2);
+        // In the log a weight has all its bytes.
+        live.commit(&set_to(3, 65_536));
+        assert_eq!((stored_in(&live.graph()).0, live.graph().logged_changes()), (2, 1));
+        live.assert_same();
+        live.store.merge().unwrap();
+        assert_eq!(stored_in(&live.graph()).0, 4);
+        live.assert_same();
+        if kind == WeightType::I64 {
+            live.update(&set_to(4, -1));
+            assert_eq!(stored_in(&live.graph()).0, full);
+            live.assert_same();
+        }
+        let snapshot = live.store.graph_at("narrow", |_| LookupConfig::default()).unwrap();
+        assert_eq!(stored_in(&snapshot), (1, pages));
+        assert_same(&snapshot, &narrow);
+    }
+}
+
+#[test]
+fn narrow_weights_change_as_others_do() {
+    for (seed, (directed, kind)) in
+        [(true, WeightType::U32), (false, WeightType::I64)].into_iter().enumerate()
+    {
+        let mut live = Live::new(narrow(kind, directed, (700, 9_000)));
+        let (mut random, mut sizes) = (Random(seed as u64), BTreeSet::new());
+        for round in 0..120 {
+            let of = if round % 3 == 0 { Kind::Many } else { Kind::Few };
+            let batch = random_batch(&live.model, of, &mut random);
+            match round {
+                0..60 => live.update(&batch),
+                _ => live.commit(&batch),
+            };
+            let bytes = stored_in(&live.graph()).0;
+            assert!(sizes.last().is_none_or(|before| *before <= bytes), "it shrank");
+            sizes.insert(bytes);
+            if round % 10 == 0 {
+                live.assert_same();
+            }
+        }
+        live.assert_same();
+        assert!(sizes.contains(&1) && sizes.len() > 1, "bytes of a weight: {sizes:?}");
     }
 }
 

@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use cenote_engine::{
-    BlockRef, BlockWriter, Blocks, EngineError, Kernel, List, Page, Purpose, VertexId, WeightType,
-    Weights,
+    BlockRef, BlockWriter, Blocks, EngineError, Kernel, List, Page, Purpose, VertexId,
+    WeightNumber, WeightType, Weights, with_numbers,
 };
 
 use super::sums::{ENTRIES_TOGETHER, Runs};
@@ -84,12 +84,8 @@ impl FromLists<'_> {
 
 /// Appends weights as numbers.
 fn put_numbers(weights: Weights<'_>, range: Range<usize>, into: &mut Vec<f64>) {
-    match weights.slice(range) {
-        Weights::F32(weights) => into.extend(weights.iter().map(|&weight| f64::from(weight))),
-        Weights::F64(weights) => into.extend(weights),
-        Weights::U32(weights) => into.extend(weights.iter().map(|&weight| f64::from(weight))),
-        Weights::I64(weights) => into.extend(weights.iter().map(|&weight| weight as f64)),
-    }
+    let weights = weights.slice(range);
+    with_numbers!(weights, numbers => into.extend(numbers.iter().map(|number| number.to_f64())));
 }
 
 /// Writes the entries of a window's lists to the blocks of their bands.
@@ -199,20 +195,16 @@ impl Scatter<'_> {
 
 /// Writes weights to the start of a block's room.
 fn put_weights(weights: Weights<'_>, into: &mut [u8]) {
-    match weights {
-        Weights::F32(_) | Weights::F64(_) => {
-            let bytes = weights.as_bytes();
-            into[..bytes.len()].copy_from_slice(bytes);
+    if !weights.kind().is_integer() {
+        let bytes = weights.as_bytes();
+        into[..bytes.len()].copy_from_slice(bytes);
+        return;
+    }
+    with_numbers!(weights, numbers => {
+        for (place, number) in into.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
+            *place = number.to_f64().to_le_bytes();
         }
-        Weights::U32(weights) => put_f64(weights.iter().map(|&weight| f64::from(weight)), into),
-        Weights::I64(weights) => put_f64(weights.iter().map(|&weight| weight as f64), into),
-    }
-}
-
-fn put_f64(numbers: impl Iterator<Item = f64>, into: &mut [u8]) {
-    for (place, number) in into.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
-        *place = number.to_le_bytes();
-    }
+    });
 }
 
 /// Bytes of what a block has of an entry.

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
     ActiveSet, Adjacency, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, VertexId,
-    Weights, prefetch, weighted_bytes_for,
+    WeightNumber, Weights, prefetch, weighted_bytes_for, with_numbers,
 };
 
 use super::fixed::{WideSum, from_fixed, to_fixed};
@@ -241,12 +241,7 @@ impl Terms for Pulled<'_> {
 
     #[inline(always)]
     fn sum(&self, targets: &[VertexId], weights: Weights<'_>) -> WideSum {
-        match weights {
-            Weights::F32(weights) => self.gather(targets, weights, |weight| weight.into()),
-            Weights::F64(weights) => self.gather(targets, weights, |weight| weight),
-            Weights::U32(weights) => self.gather(targets, weights, |weight| weight.into()),
-            Weights::I64(weights) => self.gather(targets, weights, |weight| weight as f64),
-        }
+        with_numbers!(weights, numbers => self.gather(targets, numbers))
     }
 
     #[inline(always)]
@@ -261,18 +256,13 @@ impl Terms for Pulled<'_> {
 
 impl Pulled<'_> {
     #[inline(always)]
-    fn gather<W: Copy>(
-        &self,
-        targets: &[VertexId],
-        weights: &[W],
-        number: impl Fn(W) -> f64,
-    ) -> WideSum {
+    fn gather(&self, targets: &[VertexId], weights: &[impl WeightNumber]) -> WideSum {
         let mut sum = WideSum::default();
         for (i, (&target, &weight)) in targets.iter().zip(weights).enumerate() {
             if let Some(&later) = targets.get(i + PREFETCH_ENTRIES) {
                 prefetch(self.shares, later as usize);
             }
-            sum.add_biased(load(&self.shares[target as usize]) * number(weight));
+            sum.add_biased(load(&self.shares[target as usize]) * weight.to_f64());
         }
         sum.without_bias(targets.len())
     }
@@ -296,26 +286,15 @@ impl Kernel for Scatter<'_> {
 
     fn weighted_list(&self, (): &mut (), list: &List<'_>, weights: Weights<'_>) {
         let share = load(&self.shares[list.vertex as usize]);
-        match weights {
-            Weights::F32(weights) => self.scatter(share, list, weights, |weight| weight.into()),
-            Weights::F64(weights) => self.scatter(share, list, weights, |weight| weight),
-            Weights::U32(weights) => self.scatter(share, list, weights, |weight| weight.into()),
-            Weights::I64(weights) => self.scatter(share, list, weights, |weight| weight as f64),
-        }
+        with_numbers!(weights, numbers => self.scatter(share, list, numbers));
     }
 }
 
 impl Scatter<'_> {
     #[inline(always)]
-    fn scatter<W: Copy>(
-        &self,
-        share: f64,
-        list: &List<'_>,
-        weights: &[W],
-        number: impl Fn(W) -> f64,
-    ) {
+    fn scatter(&self, share: f64, list: &List<'_>, weights: &[impl WeightNumber]) {
         for (&target, &weight) in list.targets.iter().zip(weights) {
-            let mass = to_fixed(share * number(weight));
+            let mass = to_fixed(share * weight.to_f64());
             self.received[target as usize].fetch_add(mass, Ordering::Relaxed);
         }
     }

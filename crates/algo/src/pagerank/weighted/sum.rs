@@ -1,6 +1,6 @@
 //! Sums of weights that are the same in any order and grouping.
 
-use cenote_engine::Weights;
+use cenote_engine::{WeightNumber, Weights, with_numbers};
 
 /// Bits of a weight that go to one bin; the other half of the bin is for carries of 2^32 weights.
 const BIN_BITS: u32 = 32;
@@ -29,15 +29,17 @@ impl WeightSum {
     /// The sum of weights that are not negative.
     pub fn of(weights: Weights<'_>) -> Self {
         let mut sum = Self::default();
-        match weights {
-            Weights::F32(weights) => weights.iter().for_each(|w| sum.add_float(f64::from(*w))),
-            Weights::F64(weights) => weights.iter().for_each(|w| sum.add_float(*w)),
-            Weights::U32(weights) => sum.add(weights.iter().copied().map(u64::from).sum(), 0),
-            Weights::I64(weights) => {
-                weights.iter().for_each(|w| sum.add(w.unsigned_abs(), 0));
-            }
-        }
+        with_numbers!(weights, numbers => sum.add_all(numbers));
         sum
+    }
+
+    fn add_all<W: WeightNumber>(&mut self, numbers: &[W]) {
+        let bits = numbers.iter().map(|number| number.bits());
+        match (W::IS_INTEGER, size_of::<W>() < size_of::<u64>()) {
+            (false, _) => numbers.iter().for_each(|number| self.add_float(number.to_f64())),
+            (true, true) => self.add(bits.sum(), 0),
+            (true, false) => bits.for_each(|bits| self.add(bits, 0)),
+        }
     }
 
     fn add_float(&mut self, value: f64) {
@@ -115,7 +117,7 @@ mod tests {
     use super::*;
 
     fn value(weights: &[f64]) -> f64 {
-        WeightSum::of(Weights::F64(weights)).value()
+        WeightSum::of(Weights::from(weights)).value()
     }
 
     #[test]
@@ -124,10 +126,13 @@ mod tests {
             assert_eq!(value(&[weight]), weight);
             assert_eq!(value(&[0.0, weight, -0.0]), weight);
         }
-        assert_eq!(WeightSum::of(Weights::F32(&[0.1])).value(), f64::from(0.1f32));
-        assert_eq!(WeightSum::of(Weights::U32(&[u32::MAX; 3])).value(), 3.0 * f64::from(u32::MAX));
+        assert_eq!(WeightSum::of(Weights::from(&[0.1f32][..])).value(), f64::from(0.1f32));
+        assert_eq!(
+            WeightSum::of(Weights::from(&[u32::MAX; 3][..])).value(),
+            3.0 * f64::from(u32::MAX)
+        );
         let largest = [i64::MAX; 4];
-        assert_eq!(WeightSum::of(Weights::I64(&largest)).value(), 2f64.powi(65));
+        assert_eq!(WeightSum::of(Weights::from(&largest[..])).value(), 2f64.powi(65));
     }
 
     #[test]
@@ -157,9 +162,9 @@ mod tests {
                 numbers().prop_flat_map(|n| (Just(n.clone()), Just(n).prop_shuffle())),
             cut in 0usize..40,
         ) {
-            let whole = WeightSum::of(Weights::F64(&numbers));
+            let whole = WeightSum::of(Weights::from(&numbers[..]));
             let (left, right) = shuffled.split_at(cut.min(shuffled.len()));
-            let [left, right] = [left, right].map(|part| WeightSum::of(Weights::F64(part)));
+            let [left, right] = [left, right].map(|part| WeightSum::of(Weights::from(part)));
             prop_assert_eq!(whole, left.and(right));
             prop_assert_eq!(whole, right.and(left));
         }
@@ -167,7 +172,7 @@ mod tests {
         #[test]
         fn sums_of_integers_are_exact(numbers in prop::collection::vec(0..i64::MAX, 0..40)) {
             let exact: u128 = numbers.iter().map(|n| n.unsigned_abs() as u128).sum();
-            prop_assert_eq!(WeightSum::of(Weights::I64(&numbers)).value(), exact as f64);
+            prop_assert_eq!(WeightSum::of(Weights::from(&numbers[..])).value(), exact as f64);
         }
 
         #[test]

@@ -53,7 +53,7 @@ impl Format {
             Some(Weight::I64(max)) => u64::try_from(max).ok(),
             _ => None,
         };
-        Some(match weights.kind.bytes() {
+        Some(match weights.kind().bytes() {
             _ if bits < u32::BITS && max.is_some_and(fits) => Self::Packed(bits),
             4 => Self::Narrow,
             _ => Self::Wide,

@@ -2,11 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use cenote_engine::{Bitmap, Kernel, List, VertexId, Weights, prefetch};
+use cenote_engine::{
+    Bitmap, Kernel, List, VertexId, WeightNumber, Weights, prefetch, with_numbers,
+};
 
 use super::edges::{Edges, Share};
 use crate::parts::Distances;
-use crate::sssp::length::{UNREACHED, add_float, add_integer};
+use crate::sssp::length::{UNREACHED, add};
 use crate::sssp::paths::Paths;
 
 /// Edges of a share that are looked at to find a limit with half of them below it.
@@ -43,14 +45,7 @@ impl Sweep<'_> {
         targets.iter().for_each(|&target| prefetch(self.distances, target as usize));
     }
 
-    fn list_of<W: Copy>(
-        &self,
-        share: &mut Share,
-        list: &List<'_>,
-        weights: &[W],
-        add: impl Fn(u64, W) -> u64,
-        bits: impl Fn(W) -> u64,
-    ) {
+    fn list_of(&self, share: &mut Share, list: &List<'_>, weights: &[impl WeightNumber]) {
         let v = list.vertex;
         let has_fallen = self.far.contains(v) && self.paths.distance(v) < self.end;
         // Of a list in pieces, each may be visited at another distance.
@@ -84,7 +79,7 @@ impl Sweep<'_> {
                     known = sum;
                 }
                 if !is_final && low < known {
-                    self.keep(share, (v, target, bits(weight)), low);
+                    self.keep(share, (v, target, weight.bits()), low);
                 }
             }
         } else if keeps && before > self.from {
@@ -92,7 +87,7 @@ impl Sweep<'_> {
             for (target, weight) in edges {
                 let low = add(self.from, weight);
                 if low < limit && low < self.paths.distance(target) {
-                    self.keep(share, (v, target, bits(weight)), low);
+                    self.keep(share, (v, target, weight.bits()), low);
                 }
             }
         }
@@ -159,29 +154,6 @@ impl Kernel for Sweep<'_> {
     }
 
     fn weighted_list(&self, share: &mut Share, list: &List<'_>, weights: Weights<'_>) {
-        match weights {
-            Weights::F32(weights) => self.list_of(
-                share,
-                list,
-                weights,
-                |length, w| add_float(length, w.into()),
-                |w| w.to_bits().into(),
-            ),
-            Weights::F64(weights) => self.list_of(share, list, weights, add_float, f64::to_bits),
-            Weights::U32(weights) => self.list_of(
-                share,
-                list,
-                weights,
-                |length, w| add_integer(length, w.into()),
-                u64::from,
-            ),
-            Weights::I64(weights) => self.list_of(
-                share,
-                list,
-                weights,
-                |length, w| add_integer(length, w.cast_unsigned()),
-                i64::cast_unsigned,
-            ),
-        }
+        with_numbers!(weights, numbers => self.list_of(share, list, numbers));
     }
 }
