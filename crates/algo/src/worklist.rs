@@ -354,9 +354,10 @@ pub(crate) fn for_steps(graph: &Graph, config: EngineConfig) -> EngineConfig {
 }
 
 /// Before a search without steps, which visits each page by itself: brings all pages into memory in
-/// one pass of large requests, where the cache holds them all.
+/// one pass of large requests, where the cache holds them all. In the order of clusters a search
+/// reads neighbouring pages together anyway, and the pass would only be work more.
 pub(crate) fn fill_cache(engine: &Engine) -> Result<()> {
-    if engine.cached_fraction() < 1.0 {
+    if engine.cached_fraction() < 1.0 || engine.config().few_pages {
         return Ok(());
     }
     let (label, out, all) = ("pages".to_owned(), Direction::Out, ActiveSet::All);

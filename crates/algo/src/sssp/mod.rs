@@ -43,7 +43,7 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, kept};
-use crate::kind::{has_hubs, is_clustered, is_lattice, mean_degree};
+use crate::kind::{has_hubs, is_lattice, mean_degree};
 use crate::parts;
 use crate::ranks::{NO_PARENT, Parents, default_source, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
@@ -244,32 +244,26 @@ pub fn needs(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<
         Strategy::Block | Strategy::Vertex => (0, 0),
     };
     let state_bytes = 8 * n as u64 + parents + sets + by_lists.max(by_pages);
-    let lists = if loads_lists(graph, config.strategy) { parts::bytes_for_all(graph) } else { 0 };
+    let lists = if loads_lists(graph, config) { parts::bytes_for_all(graph) } else { 0 };
     let edges =
         if residual::applies(graph, config, sssp) { residual::bytes_useful(graph) } else { 0 };
     let scratch_bytes = lists.max(edges);
     Ok(Needs { what: NAME, state_bytes: state_bytes.saturating_add(worklist), scratch_bytes })
 }
 
-fn loads_lists(graph: &Graph, strategy: Strategy) -> bool {
-    strategy == Strategy::Auto && parts::is_worth_room(graph)
+/// Whether the search may have lists in memory, part by part. Not where vertices lie in the order
+/// of clusters: a search page by page is faster there in any memory, even where all lists fit.
+fn loads_lists(graph: &Graph, config: &EngineConfig) -> bool {
+    config.strategy == Strategy::Auto && !config.few_pages && parts::is_worth_room(graph)
 }
 
-/// The cache gives memory to the lists of a graph of few edges per vertex. Where they do not fit,
-/// and vertices lie in the order of clusters, it gets all: the pages that a wave of distances
-/// crosses are fewer than those of the parts that it crosses.
-fn with_room(graph: &Graph, mut config: EngineConfig, sssp: &SsspConfig) -> Result<EngineConfig> {
+/// The cache gives memory to the lists of a graph of few edges per vertex.
+fn with_room(graph: &Graph, config: EngineConfig, sssp: &SsspConfig) -> Result<EngineConfig> {
     let needs = needs(graph, &config, sssp)?;
-    if needs.scratch_bytes == 0 {
-        return Ok(config);
+    match needs.scratch_bytes {
+        0 => Ok(config),
+        _ => parts::with_room(graph, config, &needs),
     }
-    let (_, memory) = Engine::plan(graph, &config, &needs)?;
-    let left = memory.scratch_bytes + memory.cache_bytes;
-    if left < needs.scratch_bytes && config.few_pages {
-        config.cache_bytes = Some(config.cache_bytes.map_or(left, |set| set.min(left)));
-        return Ok(config);
-    }
-    parts::with_room(graph, config, &needs)
 }
 
 /// Pages of weights are cached as pages of lists are.
@@ -315,10 +309,10 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Resu
              in memory about {visits:.0} times"
         );
         (reads(visits), 2.0 * reads(visits), because)
-    } else if is_clustered(graph) && plan.1.scratch_bytes < needs.scratch_bytes {
+    } else if config.few_pages {
         let because = "page by page, about eight times what does not stay in memory".to_owned();
         (reads(VISITS_CLUSTERED + parents), reads(visits(graph) + parents), because)
-    } else if loads_lists(graph, config.strategy) && plan.1.scratch_bytes >= needs.scratch_bytes {
+    } else if loads_lists(graph, config) && plan.1.scratch_bytes >= needs.scratch_bytes {
         let because = "all pages, and some before that: the lists fit in memory".to_owned();
         (pass * (1.3 + parents * missing), pass * (2.0 + parents), because)
     } else {

@@ -202,7 +202,7 @@ impl<'e> Search<'e> {
 
     /// Whether the search may end in memory, part by part.
     pub(super) fn loads_lists(&self) -> bool {
-        loads_lists(self.engine.graph(), self.engine.config().strategy)
+        loads_lists(self.engine.graph(), self.engine.config())
     }
 
     /// Makes the vertices of the frontier those of a later bucket.
