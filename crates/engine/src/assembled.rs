@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use cenote_store::{Adjacency, Direction, Graph, List, Page, VertexId};
+use cenote_store::{Direction, Graph, List, Page, VertexId};
 use rustc_hash::FxHashMap;
 
 use crate::ahead::{Ahead, head_of};
@@ -20,6 +20,9 @@ pub struct Assembled<'a, K> {
     kernel: &'a K,
     incomplete: Mutex<FxHashMap<VertexId, Incomplete>>,
 }
+
+/// The memory that is left for requests is found to a part of the budget, one of so many.
+const LEFT_STEPS: u64 = 256;
 
 /// A list of which some pieces have arrived.
 #[derive(Debug)]
@@ -41,19 +44,35 @@ impl Assembled<'_, ()> {
     /// [`Needs`](crate::Needs): all entries in flight, and for each worker the longest list at both
     /// ends of its chunk.
     pub fn bytes_for(graph: &Graph, config: &EngineConfig) -> u64 {
-        // More memory never makes requests smaller, so this is the largest plan of any run.
-        let schedule = Schedule::new(config, graph.page_bytes(), config.memory_bytes);
-        let bytes_max = |entries: fn(&Adjacency) -> u64| {
-            let of = |direction| graph.adjacency(direction).map_or(0, entries);
-            of(Direction::Out).max(of(Direction::In)) * size_of::<VertexId>() as u64
+        let budget = config.memory_bytes;
+        // More memory never makes requests smaller. So where pieces take what a plan of `left`
+        // bytes may have of them, and that is the budget but for `left` or more, no run has a
+        // larger plan.
+        let (mut least, mut left) = (0, budget);
+        while left - least > budget / LEFT_STEPS + 1 {
+            let middle = least + (left - least) / 2;
+            match middle + Self::bytes_with(graph, config, middle) < budget {
+                true => least = middle,
+                false => left = middle,
+            }
+        }
+        Self::bytes_with(graph, config, left)
+    }
+
+    /// The same, where requests are planned for so many bytes.
+    fn bytes_with(graph: &Graph, config: &EngineConfig, left: u64) -> u64 {
+        let schedule = Schedule::new(config, graph.page_bytes(), left);
+        let buffer_pages = schedule.buffer_bytes().div_ceil(graph.page_bytes() as u64);
+        let threads = config.threads as u64;
+        let pages = buffer_pages + threads * schedule.chunk_pages();
+        let entries_max = |direction| {
+            graph.adjacency(direction).map_or(0, |adjacency| {
+                adjacency.entries_max_of(pages) + 2 * threads * adjacency.list_entries_bound()
+            })
         };
         // Pieces lie in memory as plain vertices, however their pages are encoded.
-        let page_entries_bytes = bytes_max(Adjacency::page_entries_max);
-        let longest_bytes = bytes_max(Adjacency::list_entries_bound);
-        let buffer_pages = schedule.buffer_bytes().div_ceil(graph.page_bytes() as u64);
-        let chunk_bytes = schedule.chunk_pages() * page_entries_bytes;
-        let bound = buffer_pages * page_entries_bytes
-            + config.threads as u64 * (chunk_bytes + 2 * longest_bytes);
+        let entries = entries_max(Direction::Out).max(entries_max(Direction::In));
+        let bound = entries * size_of::<VertexId>() as u64;
         // No more than all lists, half as much again while a table grows.
         let superblock = graph.superblock();
         bound.min(superblock.stored_out.max(superblock.stored_in) * 6)

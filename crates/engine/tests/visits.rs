@@ -219,6 +219,34 @@ fn threads_out_of_range_are_an_error() {
     assert!(Assembled::bytes_for(&graph::of(vec![vec![]]), &none) < 64 << 20);
 }
 
+/// Pages of a chunk, of which each worker has one.
+const CHUNK_PAGES: u64 = 256;
+
+#[test]
+fn pieces_have_room_beside_the_requests_of_any_budget() {
+    let (n, degree) = (40_000u32, 60);
+    let list = |v| (1..=degree).map(|i| (v + i) % n).collect();
+    let graph = graph::of((0..n).map(list).collect());
+    let adjacency = graph.adjacency(Direction::Out).unwrap();
+    assert!(adjacency.list_entries_bound() < 2 * 1024);
+    let (mut planned, mut before) = (0, 0);
+    for step in 8..64u64 {
+        let memory_bytes = (1 << (step / 2 + 10)) + (step % 2) * (1 << (step / 2 + 9));
+        let config = EngineConfig::with_memory(memory_bytes).threads(2);
+        let pieces = Assembled::bytes_for(&graph, &config);
+        assert!(pieces >= before, "more memory, fewer pieces: {pieces} bytes, {before} before");
+        before = pieces;
+        let needs = Needs { what: "test", state_bytes: pieces, scratch_bytes: 0 };
+        let Ok((schedule, _)) = Engine::plan(&graph, &config, &needs) else { continue };
+        planned += 1;
+        let pages = schedule.buffer_bytes() / 4096 + 2 * CHUNK_PAGES;
+        let entries = adjacency.entries_max_of(pages) + 4 * adjacency.list_entries_bound();
+        let all = 6 * u64::from(n * degree);
+        assert!(pieces >= (4 * entries).min(all), "{memory_bytes} bytes: {pieces} of pieces");
+    }
+    assert!(planned > 20, "{planned} budgets");
+}
+
 #[test]
 fn needs_beyond_all_memory_are_an_error() {
     for memory_bytes in [0, 64 << 20, u64::MAX - 1] {

@@ -3,6 +3,7 @@
 //! After GraphSSD's graph translation table, without page numbers because pages lie in vertex
 //! order: entry `p` is the smallest vertex whose list starts in page `p` or later.
 
+mod counts;
 mod views;
 
 use std::ops::{Range, RangeInclusive};
@@ -28,6 +29,7 @@ use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind};
 use crate::table::SectionPages;
 use crate::{Direction, VertexId};
+use counts::EntryCounts;
 
 /// Flag of an index word: its page begins in the middle of a list.
 pub(crate) const CONTINUES: u64 = 1 << 63;
@@ -57,6 +59,8 @@ pub struct Adjacency {
     continues: Vec<u64>,
     /// Entries of all lists, without the changes of the log.
     entries: u64,
+    /// How many entries pages have, without the changes of runs and log.
+    counts: EntryCounts,
     /// Largest number of entries, and of lists, of a page.
     entries_max: u64,
     lists_max: u64,
@@ -77,6 +81,7 @@ impl Adjacency {
             starts,
             continues,
             entries,
+            counts: EntryCounts::new(),
             entries_max: 0,
             lists_max: 0,
             delta: None,
@@ -266,6 +271,12 @@ impl Adjacency {
         self.entries_max
     }
 
+    /// The most entries, about, that any so many pages have together: at least as many.
+    pub fn entries_max_of(&self, pages: u64) -> u64 {
+        let added = self.delta.as_ref().map_or(0, |delta| pages * delta.page_added_max);
+        (self.counts.of_fullest(pages) + added).min(pages * self.entries_max)
+    }
+
     /// Bytes of a [`Decoded`] that fits every page, without the pages of delta runs that it holds
     /// ([`Graph::run_bytes_with`](crate::Graph::run_bytes_with)); 0 for raw pages without changes.
     pub fn decoded_bytes(&self) -> usize {
@@ -336,21 +347,11 @@ impl Adjacency {
         if self.continues_at(last) { last } else { last - 1 }
     }
 
-    /// An upper bound of the length of a list: the largest run of pages that one spans, full.
+    /// An upper bound of the length of a list: the entries of all pages that one lies on.
     pub fn list_entries_bound(&self) -> u64 {
-        let pages = 0..self.starts.len() - 1;
-        let (mut longest, mut run) = (0u64, 1u64);
-        for page in pages {
-            // The list at the start of this page either starts in the previous page or spans it.
-            let runs_on = self.continues_at(page);
-            run = match runs_on {
-                true if run > 1 && self.starts[page] == self.starts[page - 1] => run + 1,
-                true => 2,
-                false => 1,
-            };
-            longest = longest.max(run);
-        }
-        (longest * self.entries_max).min(self.stored_edges())
+        let EntryCounts { of_list, list_pages, .. } = self.counts;
+        let added = self.delta.as_ref().map_or(0, |delta| list_pages * delta.page_added_max);
+        (of_list + added).min(self.stored_edges())
     }
 
     /// Smallest vertex whose list starts in `page` or later; the number of vertices if none does.
@@ -441,6 +442,9 @@ impl IndexLoad {
         if continues {
             self.adjacency.continues[page / 64] |= 1 << (page % 64);
         }
+        // The list at the start of this page began in the page before, or runs through that.
+        let runs_through = self.adjacency.starts.last() == Some(&starts_from);
+        self.adjacency.counts.push(word_entries(word), continues, continues && runs_through);
         self.adjacency.starts.push(starts_from);
         self.entries += word_entries(word);
         self.last_word = Some(word);
@@ -461,7 +465,6 @@ impl IndexLoad {
             return Err(other("a page has no list"));
         }
         self.check_room(lists, word_entries(word))?;
-        self.adjacency.entries_max = self.adjacency.entries_max.max(word_entries(word));
         self.adjacency.lists_max = self.adjacency.lists_max.max(lists);
         Ok(())
     }
@@ -486,6 +489,7 @@ impl IndexLoad {
         assert_eq!(self.adjacency.starts.len() as u64, pages, "one word per page was pushed");
         equal("entries of all pages", self.entries, items)?;
         self.adjacency.starts.push(self.adjacency.vertices);
+        self.adjacency.entries_max = self.adjacency.counts.most;
         Ok(self.adjacency)
     }
 }
