@@ -355,16 +355,20 @@ GAP_RIVALS = {
 def gap_cases() -> dict[tuple[str, str], dict[str, list[dict]]]:
     """Rows of `gap_bench.py`: by graph and kernel, those of each contender.
 
-    Those of a graph come from the newest file that has it, so its contenders ran side by side.
+    Those of a case come from the newest file that has it, so its contenders ran side by side.
     """
     files = [rows(file.name, part="gap") for file in sorted(RUNS.glob("*-gap.jsonl"))]
-    newest = {row["graph"]: at for at, found in enumerate(files) for row in found}
+    newest = {(row["graph"], row["kernel"]): at for at, found in enumerate(files) for row in found}
     cases: dict[tuple[str, str], dict[str, list[dict]]] = {}
     for at, found in enumerate(files):
-        for row in (row for row in found if newest[row["graph"]] == at):
-            of = cases.setdefault((row["graph"], row["kernel"]), {})
-            of.setdefault(row["contender"], []).append(row)
-    return cases
+        for row in found:
+            case = row["graph"], row["kernel"]
+            if newest[case] == at:
+                cases.setdefault(case, {}).setdefault(row["contender"], []).append(row)
+    kernels = list(GAP_KERNELS)
+    graphs = list(dict.fromkeys(graph for graph, _ in cases))
+    order = sorted(cases, key=lambda case: (graphs.index(case[0]), kernels.index(case[1])))
+    return {case: cases[case] for case in order}
 
 
 def gap_seconds(found: list[dict]) -> float:
