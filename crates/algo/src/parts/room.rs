@@ -154,13 +154,7 @@ impl Room {
     /// The bits of the weight at a place; 0 without weights.
     #[inline(always)]
     pub fn weight(&self, place: usize) -> u64 {
-        match &self.weights {
-            Column::None => 0,
-            Column::U8(bits) => bits[place].get(),
-            Column::U16(bits) => bits[place].get(),
-            Column::U32(bits) => bits[place].get(),
-            Column::U64(bits) => bits[place].get(),
-        }
+        self.weights.get(place)
     }
 
     /// Takes places; `None` if so many are not left.
@@ -211,6 +205,17 @@ impl Room {
 }
 
 impl Column {
+    #[inline(always)]
+    fn get(&self, place: usize) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::U8(cells) => cells[place].get(),
+            Self::U16(cells) => cells[place].get(),
+            Self::U32(cells) => cells[place].get(),
+            Self::U64(cells) => cells[place].get(),
+        }
+    }
+
     /// Stores weights, from a place on; whether all fit.
     fn store(&self, place: usize, weights: Weights<'_>) -> bool {
         with_numbers!(weights, numbers => match self {
@@ -278,5 +283,29 @@ impl Kernel for Room {
             }
             lists.start = run.end;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_come_back_and_those_that_do_not_fit_are_seen() {
+        let columns = [
+            Column::U8(HugeVec::zeroed(3).unwrap()),
+            Column::U16(HugeVec::zeroed(3).unwrap()),
+            Column::U32(HugeVec::zeroed(3).unwrap()),
+            Column::U64(HugeVec::zeroed(3).unwrap()),
+        ];
+        let most = [u8::MAX.into(), u16::MAX.into(), u32::MAX.into(), i64::MAX];
+        for (column, most) in columns.iter().zip(most) {
+            assert!(column.store(1, Weights::from(&[0, most][..])), "{most}");
+            assert_eq!([1, 2].map(|place| column.get(place)), [0, most.unsigned_abs()]);
+            let fits = column.store(0, Weights::from(&[most.wrapping_add(1), 1][..]));
+            assert_eq!(fits, most == i64::MAX, "one more than {most}");
+        }
+        assert!(Column::None.store(0, Weights::from(&[1u32][..])));
+        assert_eq!(Column::None.get(0), 0);
     }
 }

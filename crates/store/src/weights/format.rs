@@ -10,7 +10,7 @@ pub struct WeightFormat {
 }
 
 impl WeightFormat {
-    /// Every weight of a type.
+    /// That of a type, which has every weight of it.
     pub const fn full(kind: WeightType) -> Self {
         Self { kind, bytes: kind.bytes() as u8 }
     }
@@ -69,7 +69,7 @@ impl WeightFormat {
     /// Writes a weight, as ordered bits, to the first bytes.
     #[inline]
     pub(crate) fn put(self, ordered: u64, into: &mut [u8]) {
-        debug_assert!(self.has(ordered), "the weight fits");
+        assert!(self.has(ordered), "a column has room for its weights");
         into.copy_from_slice(&self.kind.raw(ordered).to_le_bytes()[..self.bytes()]);
     }
 }
