@@ -31,6 +31,13 @@ const MODERATE_BYTES: u64 = 256 << 10;
 /// Larger requests must be faster by this factor: less is within the noise of a quick profile.
 const LARGE_GAIN: f64 = 1.3;
 
+/// Where buffers are so few that not as many requests are in flight, they are divided into smaller
+/// ones, as long as these are not slower than by [`DEEPER_SHARE`] and not smaller than
+/// [`DEEPER_BYTES_MIN`]: most requests of a search are of a few pages.
+const DEPTH_WANTED: u32 = 8;
+const DEEPER_SHARE: f64 = 0.7;
+const DEEPER_BYTES_MIN: u64 = 64 << 10;
+
 /// Request sizes and depths to choose from.
 const REQUEST_BYTES_MAX: u64 = 1 << 20;
 const DEPTH_MAX: u32 = 256;
@@ -177,7 +184,8 @@ struct Choice {
 }
 
 /// The least memory (bytes x depth) that reaches [`GOOD_SHARE`] of the best bytes per second, with
-/// the depth then raised as far as small requests profit and the memory allows.
+/// the depth then raised as far as small requests profit and the memory allows, for
+/// [`DEPTH_WANTED`] with smaller requests, too.
 fn choose(model: &DeviceModel, page: u64, buffer_bytes: u64, workers: u32) -> Choice {
     let fits = |bytes: u64, depth: u32| bytes * u64::from(depth) <= buffer_bytes;
     let candidates = |limit: u64| {
@@ -205,9 +213,22 @@ fn choose(model: &DeviceModel, page: u64, buffer_bytes: u64, workers: u32) -> Ch
     };
     // Single pages need more requests in flight than long extents.
     let small = model.channels(Op::Read, page);
-    let deeper = depths(workers).filter(|d| fits(choice.bytes, *d));
-    let depth = deeper.take_while(|d| *d < small + workers).last().unwrap_or(0);
-    Choice { depth: depth.max(choice.depth), ..choice }
+    let raised = |choice: Choice, enough: u32| {
+        let deeper = depths(workers).filter(|d| fits(choice.bytes, *d));
+        let depth = deeper.take_while(|d| *d < enough + workers).last().unwrap_or(0);
+        Choice { depth: depth.max(choice.depth), ..choice }
+    };
+    let mut choice = raised(choice, small);
+    let (wanted, slowest) = (DEPTH_WANTED.min(small), speed(&choice) * DEEPER_SHARE);
+    while choice.depth < wanted && choice.bytes >= (2 * DEEPER_BYTES_MIN).max(2 * page) {
+        let half = Choice { bytes: choice.bytes / 2, depth: choice.depth };
+        let half = raised(half, wanted);
+        if speed(&half) < slowest {
+            break;
+        }
+        choice = half;
+    }
+    choice
 }
 
 /// Depths to choose from: multiples of `workers`, each about a quarter more than the last.

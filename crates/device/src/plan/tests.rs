@@ -207,6 +207,23 @@ fn few_requests_are_predicted_by_latency_and_many_by_throughput() {
 }
 
 #[test]
+fn few_buffers_are_divided_so_that_more_requests_are_in_flight() {
+    let plan = |buffer_bytes| Planner::new(&Profile::assumed(), 4096, buffer_bytes, 2).plan();
+    let is = |plan: Plan, request_kib: usize, depth: usize| {
+        assert_eq!((plan.request_bytes >> 10, plan.depth), (request_kib, depth));
+    };
+    is(plan(512 << 10), 64, 8);
+    is(plan(256 << 10), 64, 4);
+    is(plan(1 << 20), 128, 8);
+    let rich = plan(4 << 20);
+    assert!(rich.request_bytes == 256 << 10 && rich.depth >= 8, "{rich:?}");
+    // On a disk small requests are much slower.
+    let disk = Profile::of_model(&Preset::by_name("hdd-2t").unwrap().model());
+    let disk = Planner::new(&disk, 4096, 512 << 10, 2).plan();
+    assert!(disk.request_bytes > 64 << 10, "{disk:?}");
+}
+
+#[test]
 fn less_memory_makes_a_smaller_plan() {
     let profile = Profile::assumed();
     let rich = Planner::new(&profile, 4096, 64 << 20, 2);
