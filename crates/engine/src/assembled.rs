@@ -21,7 +21,7 @@ pub struct Assembled<'a, K> {
     incomplete: Mutex<FxHashMap<VertexId, Incomplete>>,
 }
 
-/// The memory that is left for requests is found to a part of the budget, one of so many.
+/// The memory for requests beside pieces is found to a part of the budget, one of so many.
 const LEFT_STEPS: u64 = 256;
 
 /// A list of which some pieces have arrived.
@@ -45,9 +45,9 @@ impl Assembled<'_, ()> {
     /// ends of its chunk.
     pub fn bytes_for(graph: &Graph, config: &EngineConfig) -> u64 {
         let budget = config.memory_bytes;
-        // More memory never makes requests smaller. So where pieces take what a plan of `left`
-        // bytes may have of them, and that is the budget but for `left` or more, no run has a
-        // larger plan.
+        // The least `left` for which requests with so many bytes, and their pieces, take the budget
+        // or more. A run that sets these pieces aside has no more than `left` for its requests, and
+        // more memory never makes requests smaller.
         let (mut least, mut left) = (0, budget);
         while left - least > budget / LEFT_STEPS + 1 {
             let middle = least + (left - least) / 2;

@@ -55,6 +55,33 @@ fn info_has_the_promised_fields() {
 }
 
 #[test]
+fn integer_weights_take_the_bytes_that_all_of_them_need() {
+    let bench = Bench::new();
+    let write = |name: &str, text: &str| std::fs::write(bench.path(name), text).unwrap();
+    write("edges.txt", "1 2 5\n2 3 255\n");
+    write("more.txt", "3 4 70000\n");
+    write("gone.txt", "3 4\n");
+    bench.succeed("import edges.txt --weights u32 --out g.cenote");
+    let weights = || {
+        let table = bench.succeed("info g.cenote");
+        let line = table.lines().find_map(|line| line.strip_prefix("weights")).unwrap();
+        line.trim().split(", mean").next().unwrap().to_owned()
+    };
+    assert_eq!(weights(), "u32 in a byte, 5 to 255");
+    bench.succeed("update g.cenote --add more.txt");
+    assert_eq!(weights(), "u32 in a byte, 5 to 70000", "a larger weight is in the log");
+    bench.succeed("merge g.cenote");
+    assert_eq!(weights(), "u32 in 4 bytes, 5 to 70000");
+    let info = parse(&bench.succeed("info g.cenote --json"));
+    assert_eq!(info["weights"]["bytes"], 4);
+    bench.succeed("update g.cenote --delete gone.txt");
+    bench.succeed("compact g.cenote");
+    assert_eq!(weights(), "u32 in a byte, 5 to 255");
+    let distances = bench.succeed("run sssp g.cenote --source 1 --verify");
+    assert!(distances.contains("distance 260"), "{distances}");
+}
+
+#[test]
 fn a_damaged_commit_slot_is_a_warning_of_every_verb_that_opens_the_graph() {
     let (bench, _) = imported("");
     let path = bench.path("graph.cenote");
