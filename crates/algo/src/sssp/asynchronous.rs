@@ -1,4 +1,5 @@
-//! Search without steps: for searches of many small steps whose lists do not fit in memory.
+//! Search without steps: for searches of many small steps whose lists do not fit in memory, or
+//! whose vertices lie in the order of clusters.
 //!
 //! **Trick.** A page is searched until no distance changes inside it, nearest vertex first. A round
 //! visits the pages of the smallest active distances ([`Worklist`]), which are mostly final.

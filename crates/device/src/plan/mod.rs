@@ -31,10 +31,12 @@ const MODERATE_BYTES: u64 = 256 << 10;
 /// Larger requests must be faster by this factor: less is within the noise of a quick profile.
 const LARGE_GAIN: f64 = 1.3;
 
-/// Where buffers are so few that not as many requests are in flight, they are divided into smaller
-/// ones, as long as these are not slower than by [`DEEPER_SHARE`] and not smaller than
-/// [`DEEPER_BYTES_MIN`]: most requests of a search are of a few pages.
+/// Where the memory holds fewer requests than these, it is divided among smaller ones: most
+/// requests of a search are of a few pages.
 const DEPTH_WANTED: u32 = 8;
+
+/// The smaller requests must reach this share of the throughput of the larger ones, and be no
+/// shorter than this.
 const DEEPER_SHARE: f64 = 0.7;
 const DEEPER_BYTES_MIN: u64 = 64 << 10;
 
@@ -184,8 +186,8 @@ struct Choice {
 }
 
 /// The least memory (bytes x depth) that reaches [`GOOD_SHARE`] of the best bytes per second, with
-/// the depth then raised as far as small requests profit and the memory allows, for
-/// [`DEPTH_WANTED`] with smaller requests, too.
+/// the depth then raised as far as small requests profit and the memory allows; up to
+/// [`DEPTH_WANTED`] by smaller requests.
 fn choose(model: &DeviceModel, page: u64, buffer_bytes: u64, workers: u32) -> Choice {
     let fits = |bytes: u64, depth: u32| bytes * u64::from(depth) <= buffer_bytes;
     let candidates = |limit: u64| {

@@ -28,7 +28,10 @@ struct PageCopy {
 impl PageCopy {
     /// Copies weights to the entries from the `at`-th on.
     fn put(&mut self, at: usize, weights: Weights<'_>) {
-        weights.put_full(at, bytemuck::cast_slice_mut(&mut self.weights));
+        let format = WeightFormat::full(weights.kind());
+        let bytes = |entries: usize| entries * format.bytes();
+        let into: &mut [u8] = bytemuck::cast_slice_mut(&mut self.weights);
+        weights.put(format, &mut into[bytes(at)..bytes(at + weights.len())]);
         self.missing -= weights.len() as u64;
     }
 }

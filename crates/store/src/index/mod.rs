@@ -271,7 +271,7 @@ impl Adjacency {
         self.entries_max
     }
 
-    /// The most entries, about, that any so many pages have together: at least as many.
+    /// An upper bound of the entries that any so many pages have together.
     pub fn entries_max_of(&self, pages: u64) -> u64 {
         let added = self.delta.as_ref().map_or(0, |delta| pages * delta.page_added_max);
         (self.counts.of_fullest(pages) + added).min(pages * self.entries_max)

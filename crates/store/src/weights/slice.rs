@@ -178,17 +178,17 @@ impl<'a> Weights<'a> {
         with_numbers!(self, numbers => bytemuck::cast_slice(numbers))
     }
 
-    /// Writes the weights to bytes, each with all bytes of its type, from the `at`-th on.
+    /// Writes the weights to bytes, in a format of their type.
     ///
     /// # Panics
-    /// If they do not fit there.
-    pub fn put_full(&self, at: usize, into: &mut [u8]) {
-        let size = self.kind.bytes();
-        let into = &mut into[at * size..(at + self.len()) * size];
-        with_numbers!(self, numbers => {
-            for (into, number) in into.chunks_exact_mut(size).zip(numbers) {
-                into.copy_from_slice(&number.bits().to_le_bytes()[..size]);
-            }
+    /// If the bytes are not exactly those that the weights take, or a weight does not fit.
+    pub fn put(&self, format: WeightFormat, into: &mut [u8]) {
+        assert_eq!(into.len(), self.len() * format.bytes(), "room for each weight");
+        with_numbers!(self, numbers => match format.bytes() {
+            1 => put_numbers::<1>(numbers, into),
+            2 => put_numbers::<2>(numbers, into),
+            4 => put_numbers::<4>(numbers, into),
+            _ => put_numbers::<8>(numbers, into),
         });
     }
 
@@ -215,6 +215,17 @@ impl<'a> Weights<'a> {
     }
 }
 
+/// Writes numbers to bytes, so many each. The loop vectorises.
+fn put_numbers<const BYTES: usize>(numbers: &[impl WeightNumber], into: &mut [u8]) {
+    let mut lost = 0;
+    for (into, number) in into.as_chunks_mut::<BYTES>().0.iter_mut().zip(numbers) {
+        let bits = number.bits();
+        into.copy_from_slice(&bits.to_le_bytes()[..BYTES]);
+        lost |= bits.checked_shr(8 * BYTES as u32).unwrap_or(0);
+    }
+    assert_eq!(lost, 0, "the format has room for the weights");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,10 +246,22 @@ mod tests {
             let mut ordered = Vec::new();
             slice.slice(1..3).for_each_ordered(|weight| ordered.push(weight));
             assert_eq!(ordered, weights[1..]);
-            let mut full = [1; 32];
-            slice.put_full(1, &mut full);
-            assert_eq!(bytemuck::pod_read_unaligned::<[i64; 4]>(&full)[1..], [0, 7, 255]);
+            for other in [1, 2, 4, 8] {
+                let other = WeightFormat::new(WeightType::I64, other).unwrap();
+                let mut bytes = [0u64; 3];
+                let bytes = &mut bytemuck::cast_slice_mut(&mut bytes)[..3 * other.bytes()];
+                slice.put(other, bytes);
+                let copied = Weights::from_bytes(other, bytes);
+                assert_eq!([0, 1, 2].map(|at| copied.get(at)), [0, 7, 255].map(Weight::I64));
+            }
         }
+    }
+
+    #[test]
+    #[should_panic = "room for the weights"]
+    fn no_weight_is_cut_off() {
+        let narrow = WeightFormat::new(WeightType::I64, 1).unwrap();
+        Weights::from(&[255i64, 256][..]).put(narrow, &mut [0; 2]);
     }
 
     #[test]

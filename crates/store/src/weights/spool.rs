@@ -56,6 +56,22 @@ impl WeightPages {
         if self.filled == self.per_page { self.close(sink) } else { Ok(()) }
     }
 
+    /// Appends weights, in the format of these pages or another.
+    fn extend(&mut self, weights: Weights<'_>, sink: &mut PageSink) -> Result<()> {
+        let mut done = 0;
+        while done < weights.len() {
+            let now = (self.per_page - self.filled).min(weights.len() - done);
+            let place = |filled: usize| HEADER_BYTES + filled * self.format.bytes();
+            let into = &mut sink.page()[place(self.filled)..place(self.filled + now)];
+            weights.slice(done..done + now).put(self.format, into);
+            (self.filled, done) = (self.filled + now, done + now);
+            if self.filled == self.per_page {
+                self.close(sink)?;
+            }
+        }
+        Ok(())
+    }
+
     fn close(&mut self, sink: &mut PageSink) -> Result<()> {
         let mut header = PageHeader::new(PageKind::Weights);
         header.entries = self.filled as u32;
@@ -112,13 +128,7 @@ impl Spool {
             let header = header::verify(bytes, &identity, PageKind::Weights)
                 .map_err(|fault| self.damaged(page, fault))?;
             let end = HEADER_BYTES + header.entries as usize * format.bytes();
-            let mut moved = Ok(());
-            Weights::from_bytes(format, &bytes[HEADER_BYTES..end]).for_each_ordered(|weight| {
-                if moved.is_ok() {
-                    moved = written.push(weight, graph);
-                }
-            });
-            moved?;
+            written.extend(Weights::from_bytes(format, &bytes[HEADER_BYTES..end]), graph)?;
         }
         assert_eq!(written.finish(graph)?, count, "all weights were moved");
         Ok(count)

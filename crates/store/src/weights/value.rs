@@ -174,7 +174,6 @@ impl WeightType {
 
     /// Converts the bits in the file, or of a [`WeightNumber`](crate::WeightNumber), to ordered
     /// bits.
-    /// bits.
     #[inline]
     pub fn ordered(self, raw: u64) -> u64 {
         match self {

@@ -382,7 +382,8 @@ impl GraphWriter {
     fn finish_weights(&mut self, adjacency: SectionKind, stored: u64) -> Result<()> {
         let Some(writer) = &mut self.weights else { return Ok(()) };
         let first_page = self.sink.page_number();
-        assert_eq!(writer.spool.move_to(&mut self.sink)?, stored, "every entry has a weight");
+        let count = writer.spool.move_to(&mut self.sink)?;
+        assert_eq!(count, stored, "every entry has a weight");
         let is_out = adjacency == SectionKind::OutAdjacency;
         let kind = if is_out { SectionKind::OutWeights } else { SectionKind::InWeights };
         if is_out {

@@ -358,7 +358,7 @@ pub fn weigh(batch: &mut Batch, model: &Model, kind: WeightType, random: &mut Ra
                 copies[random.below(copies.len() as u64) as usize]
             }
             // Now and then one that small weights have no room for.
-            _ if model.first.small_weights && random.below(2_000) > 0 => {
+            _ if model.first.small_weights && random.below(60) > 0 => {
                 is_given.then(|| random.small_weight(kind))
             }
             _ => is_given.then(|| random.weight(kind)),
