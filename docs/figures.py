@@ -177,13 +177,17 @@ def delta_runs() -> str:
     """Time of runs on a graph with changes in delta runs, over that of the merged graph."""
     figure, axes = drawing()
     names = {"pagerank": "PageRank", "wcc": "components", "bfs": "BFS"}
-    graphs = {"r2": "1.7%, one run", "r5": "5%, three runs", "r10": "10%, six runs"}
-    of = "2026-11-23-delta-runs.jsonl"
+    graphs = {(1, 1): "1%, one run", (5, 1): "5%, one run", (10, 1): "10%, one run",
+              (10, 7): "10%, seven runs", (10, 14): "10%, 14 runs"}
+    found = rows("2026-11-30-delta-runs-asked.jsonl", part="delta runs", build="after")
     series = {}
     for algorithm, label in names.items():
-        merged = median(rows(of, algorithm=algorithm, graph="r10m"), "seconds")
-        times = [median(rows(of, algorithm=algorithm, graph=graph), "seconds") for graph in graphs]
-        series[label] = [time / merged for time in times]
+
+        def time(graph: str, share: int, runs: int, algorithm: str = algorithm) -> float:
+            of = {"algorithm": algorithm, "graph": graph, "share": share, "runs": runs}
+            return median([row for row in found if of.items() <= row.items()], "seconds")
+
+        series[label] = [time("runs", *of) / time("merged", *of) for of in graphs]
     bars(axes, list(graphs.values()), series, "%.2f")
     axes.axhline(1, color=SERIES[3], linestyle="--", linewidth=1)
     axes.set_xlabel("edges of the graph that are in delta runs")

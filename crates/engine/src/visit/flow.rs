@@ -21,6 +21,9 @@ use crate::tasks::PageTask;
 /// at them; in a visit of few pages, at most half of its share.
 const READY_MAX: u64 = 512;
 
+/// Where a worker reads one of so many pages at least, it needs nearly all delta runs of them.
+const DENSE_SHARE: u64 = 4;
+
 /// The purpose of an extent.
 struct Load {
     /// For pages of weights, the slot of the copies that wait for them; None for pages of lists.
@@ -117,6 +120,12 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
         self.tasks.clear();
         self.missing.clear();
         self.exhausted = !source.next_chunk(&mut self.tasks);
+        if let (Some(first), Some(last)) = (self.tasks.first(), self.tasks.last()) {
+            let pages = first.page..last.page + 1;
+            if self.tasks.len() as u64 * DENSE_SHARE >= pages.end - pages.start {
+                adjacency.read_runs_for(pages);
+            }
+        }
         for &task in &self.tasks {
             let physical = self.visit.physical(Section::Lists, task.page);
             match self.resident.and_then(|handle| handle.resident(physical)) {

@@ -131,34 +131,33 @@ impl DeltaRoom {
                 let to = own.partition_point(|edit| edit.owner() <= *owners.end());
                 own = &own[from..to];
             }
+            let start = edits.len();
             edits.extend(own.iter().map(|edit| PageEdit::from(*edit)));
-            ends.push(edits.len());
+            end_source(edits, ends, start);
             Ok(())
         })
     }
 
     /// Adds later changes.
     pub fn add(&mut self, edits: impl Iterator<Item = PageEdit>, spans: &[Span]) {
+        let start = self.edits.len();
         self.edits.extend(edits);
-        self.ends.push(self.edits.len());
+        end_source(&self.edits, &mut self.ends, start);
         self.spans.extend_from_slice(spans);
     }
 
     /// Puts the changes in order, once all are added: of one entry an addition and a deletion
     /// cancel each other out. Where there are only additions and entries may be in any order, they
     /// are in that of their owners. Entries are to be of so many `vertices`, owners of so many
-    /// `lists`.
+    /// `lists`. Returns whether there are only additions.
     pub fn finish(
         &mut self,
         vertices: VertexId,
         lists: u32,
         order: EntryOrder,
-    ) -> Result<(), PageFault> {
-        // Without an early end it is vectorised.
-        let most = self.edits.iter().fold(0, |most, edit| most.max(edit.other()));
-        if most >= vertices && !self.edits.is_empty() {
-            return Err(PageFault::Target { found: most, vertices });
-        }
+    ) -> Result<bool, PageFault> {
+        self.check_entries(vertices)?;
+        let are_added = are_added(&self.edits);
         // The changes of one source ascend.
         let mut starts = 0;
         for &end in &self.ends {
@@ -169,7 +168,7 @@ impl DeltaRoom {
             starts = end;
         }
         let several = self.ends.len() > 1;
-        let in_order = order == EntryOrder::Ascending || !are_added(&self.edits);
+        let in_order = order == EntryOrder::Ascending || !are_added;
         if several && !in_order {
             self.group_by_owner();
         }
@@ -182,7 +181,18 @@ impl DeltaRoom {
         if self.spans.len() > 1 {
             self.add_up_spans();
         }
-        Ok(())
+        Ok(are_added)
+    }
+
+    /// Checks that entries are of so many vertices.
+    fn check_entries(&self, vertices: VertexId) -> Result<(), PageFault> {
+        // Without an early end, and by a sign instead of a maximum, it is vectorised.
+        let left = |edit: &PageEdit| i64::from(vertices) - 1 - i64::from(edit.other());
+        if self.edits.iter().fold(0, |all, edit| all | left(edit)) >= 0 {
+            return Ok(());
+        }
+        let found = self.edits.iter().map(|edit| edit.other()).max().unwrap_or(0);
+        Err(PageFault::Target { found, vertices })
     }
 
     /// Puts the changes of each owner together.
@@ -253,6 +263,17 @@ impl DeltaRoom {
     }
 }
 
+/// Ends a source, of which the changes from `start` on are. What comes behind all of the source
+/// before, as a part of a run in its next page does, belongs to that.
+fn end_source(edits: &[PageEdit], ends: &mut Vec<usize>, start: usize) {
+    let (before, own) = edits.split_at(start);
+    match (before.last(), own.first(), ends.last_mut()) {
+        (_, None, _) => {}
+        (Some(last), Some(first), Some(end)) if last.key() < first.key() => *end = edits.len(),
+        _ => ends.push(edits.len()),
+    }
+}
+
 /// Merges the changes of two sources; those of the earlier one come first among equal ones.
 fn merge(earlier: &[PageEdit], later: &[PageEdit], out: &mut [PageEdit]) {
     let (mut i, mut j) = (0, 0);
@@ -295,6 +316,20 @@ mod tests {
         assert_eq!(any.iter().map(|edit| edit.owner()).collect::<Vec<_>>(), [0, 0, 0, 2, 5, 5, 9]);
         any.sort_unstable_by_key(|edit| edit.key());
         assert_eq!(any, finished(&[a, b, c], EntryOrder::Ascending));
+    }
+
+    #[test]
+    fn a_source_goes_on_with_what_is_behind_all_of_it() {
+        let ends = |sources: &[&[(u32, VertexId)]]| {
+            let mut room = DeltaRoom::default();
+            for source in sources {
+                room.add(source.iter().map(|&(owner, of)| PageEdit::new(owner, of, true)), &[]);
+            }
+            room.ends
+        };
+        assert_eq!(ends(&[&[(0, 7), (5, 1)], &[(5, 2), (6, 0)], &[]]), [4]);
+        assert_eq!(ends(&[&[], &[(0, 7), (5, 1)], &[(5, 1)]]), [2, 3]);
+        assert_eq!(ends(&[&[(0, 7), (5, 1)], &[(4, 9)], &[(4, 10)]]), [2, 4]);
     }
 
     #[test]

@@ -133,6 +133,8 @@ pub(crate) struct PageDelta<'d> {
     first: VertexId,
     /// Lists that follow those of the page on the device.
     new: VertexId,
+    /// Whether the changes are known to delete no entry.
+    are_added: bool,
 }
 
 impl ListDelta {
@@ -314,13 +316,17 @@ impl ListDelta {
                 |edit: &PlacedEdit| PageEdit::new(edit.owner - first, edit.other, edit.is_added());
             room.add(edits.map(of_page), spans);
         }
-        if let Some(RunsFrom { runs, .. }) = &self.runs {
-            let lists = self.lists_max(page, first);
-            room.finish(self.vertices, lists, order).map_err(|fault| runs.fault(page, fault))?;
-        }
+        let are_added = match &self.runs {
+            None => are_added(&room.edits),
+            Some(RunsFrom { runs, .. }) => {
+                let lists = self.lists_max(page, first);
+                let finished = room.finish(self.vertices, lists, order);
+                finished.map_err(|fault| runs.fault(page, fault))?
+            }
+        };
         let DeltaRoom { edits, spans, .. } = room;
         let is_changed = !edits.is_empty() || !spans.is_empty() || new > 0;
-        Ok(is_changed.then_some(PageDelta { edits, spans, first, new }))
+        Ok(is_changed.then_some(PageDelta { edits, spans, first, new, are_added }))
     }
 
     /// Lists that follow those of a page on the device.
@@ -468,7 +474,7 @@ impl PageDelta<'_> {
         if self.edits.last().is_some_and(|edit| edit.owner() as usize >= lists) {
             return Err(other("there are changes of lists that are not in the page"));
         }
-        if order == EntryOrder::Any && are_added(self.edits) {
+        if order == EntryOrder::Any && self.are_added {
             merged.fill(page.parts(), lists, self.edits);
         } else {
             let mut next = 0;

@@ -296,6 +296,14 @@ impl Adjacency {
         self.runs().map_or_else(RunReads::default, |runs| runs.reads())
     }
 
+    /// Has the parts of delta runs read that belong to some pages, all of which the caller is about
+    /// to read; it need not wait for them.
+    pub fn read_runs_for(&self, pages: Range<u64>) {
+        if let Some(runs) = self.runs() {
+            runs.read_for_pass(pages);
+        }
+    }
+
     /// The delta runs.
     pub(crate) fn runs(&self) -> Option<Arc<ListRuns>> {
         self.runs_from(0).map(|runs| runs.runs)

@@ -22,13 +22,13 @@ const CHUNK_BYTES_MAX: usize = 256 << 10;
 /// The memory for a run that does not stay in it is divided into so many chunks, of a page at
 /// least. Several are needed: a pass visits pages of lists that are in memory before those that it
 /// waits for, and threads are not equally far.
-const CHUNKS_KEPT: usize = 32;
+const CHUNKS_KEPT: usize = 16;
 
 /// So many pages of a run are kept, however little the memory is.
 const PAGES_KEPT_MIN: usize = 4;
 
 /// Of the chunks that are kept, one of so many is for those that a pass will need next.
-const AHEAD_SHARE: usize = 8;
+const AHEAD_SHARE: usize = 4;
 
 thread_local! {
     /// Requests and bytes that the thread has asked for.
@@ -139,7 +139,14 @@ impl Kept {
         {
             let dropped = self.chunks.remove(&oldest).expect("each chunk is in both");
             self.bytes -= dropped.bytes.len();
-            self.spare = Arc::into_inner(dropped).map(|chunk| chunk.bytes);
+            self.recycle(dropped);
+        }
+    }
+
+    /// Takes the memory of a chunk that is no longer kept, unless a reader still has it.
+    fn recycle(&mut self, chunk: Arc<RunChunk>) {
+        if let Some(chunk) = Arc::into_inner(chunk) {
+            self.spare = Some(chunk.bytes);
         }
     }
 
@@ -174,6 +181,26 @@ impl Run {
         (chunk.clamp(page_bytes, CHUNK_BYTES_MAX) / page_bytes) as u64
     }
 
+    /// The first page of the chunk with a page, where a pass reads it. All but the last have one
+    /// length, so that they can use each other's memory.
+    fn chunk_start(&self, page: u64, page_bytes: usize) -> u64 {
+        page - (page - self.pages.pages.start) % self.chunk_pages(page_bytes)
+    }
+
+    /// The page behind it.
+    pub fn chunk_end(&self, page: u64, page_bytes: usize) -> u64 {
+        let end = self.chunk_start(page, page_bytes) + self.chunk_pages(page_bytes);
+        end.min(self.pages.pages.end)
+    }
+
+    /// Most pages that are read before a pass needs them.
+    fn ahead_pages(&self, page_bytes: usize) -> u64 {
+        let kept_bytes = self.kept_bytes();
+        let chunk_pages = self.chunk_pages_of(kept_bytes, page_bytes);
+        let chunks = kept_bytes / (chunk_pages as usize * page_bytes);
+        (chunks.min(CHUNKS_KEPT) / AHEAD_SHARE) as u64 * chunk_pages
+    }
+
     /// Changes how much is kept.
     fn keep(&self, kept_bytes: usize) {
         self.kept_bytes.store(kept_bytes, Ordering::Relaxed);
@@ -183,14 +210,18 @@ impl Run {
     }
 }
 
-/// Divides memory among runs of so many bytes. What a small one does not need is for the others.
+/// Divides memory among runs of so many bytes, by the roots of these: then all of them are read in
+/// the fewest chunks. What a small one does not need is for the others.
 pub(super) fn shares(runs: &[usize], bytes: usize) -> Vec<usize> {
     let mut ascending: Vec<usize> = (0..runs.len()).collect();
     ascending.sort_by_key(|&run| runs[run]);
     let (mut shares, mut rest) = (vec![0; runs.len()], bytes);
-    for (given, run) in ascending.into_iter().enumerate() {
-        shares[run] = runs[run].min(rest / (runs.len() - given));
-        rest -= shares[run];
+    let mut roots: usize = runs.iter().map(|bytes| bytes.isqrt()).sum();
+    for run in ascending {
+        let root = runs[run].isqrt();
+        let share = rest as u128 * root as u128 / roots.max(1) as u128;
+        shares[run] = runs[run].min(share as usize);
+        (rest, roots) = (rest - shares[run], roots - root);
     }
     shares
 }
@@ -305,29 +336,54 @@ impl Chunks {
     /// The caller has to do them.
     pub fn begin_next(self: &Arc<Self>, run: usize, from: u64) -> Vec<Reading> {
         let (of_run, page_bytes) = (&self.runs[run], self.section.page_bytes);
-        let kept_bytes = of_run.kept_bytes();
-        let chunk_pages = of_run.chunk_pages_of(kept_bytes, page_bytes);
-        let chunks = kept_bytes / (chunk_pages as usize * page_bytes);
-        let ahead = (chunks.min(CHUNKS_KEPT) / AHEAD_SHARE) as u64;
-        self.begin_all(run, from..of_run.pages.pages.end.min(from + ahead * chunk_pages))
+        let end = of_run.pages.pages.end.min(from + of_run.ahead_pages(page_bytes));
+        self.begin_in_parts(run, from..end, |page| of_run.chunk_end(page, page_bytes))
+    }
+
+    /// The reads of the chunks with some pages of a run that a pass needs next, as far as there is
+    /// room for them. The caller has to do them.
+    pub fn begin_chunks(self: &Arc<Self>, run: usize, pages: Range<u64>) -> Vec<Reading> {
+        let (of_run, page_bytes) = (&self.runs[run], self.section.page_bytes);
+        let chunk_end = |page| of_run.chunk_end(page, page_bytes);
+        let first = of_run.chunk_start(pages.start, page_bytes);
+        let end = chunk_end(pages.end - 1).min(first + of_run.ahead_pages(page_bytes));
+        self.begin_in_parts(run, first..end, chunk_end)
     }
 
     /// The reads of the pages of a run that are neither in memory nor being read. The caller has to
     /// do them.
     pub fn begin_all(self: &Arc<Self>, run: usize, pages: Range<u64>) -> Vec<Reading> {
         let chunk_pages = self.runs[run].chunk_pages(self.section.page_bytes);
+        self.begin_in_parts(run, pages, |page| page + chunk_pages)
+    }
+
+    /// As [`Chunks::begin_all`]; the read that begins with a page ends before the page `behind` it.
+    fn begin_in_parts(
+        self: &Arc<Self>,
+        run: usize,
+        pages: Range<u64>,
+        behind: impl Fn(u64) -> u64,
+    ) -> Vec<Reading> {
         let mut kept = lock(&self.runs[run].kept);
         let (mut begun, mut at) = (Vec::new(), pages.start);
         while at < pages.end {
             let known = kept.chunk(at).map(|chunk| chunk.end());
             at = known.or_else(|| kept.reading_until(at)).unwrap_or_else(|| {
-                let reading = self.begin(run, &mut kept, at, (pages.end - at).min(chunk_pages));
+                let end = pages.end.min(behind(at));
+                let reading = self.begin(run, &mut kept, at, end - at);
                 let end = at + reading.pages;
                 begun.push(reading);
                 end
             });
         }
         begun
+    }
+
+    /// Takes back a chunk from a reader.
+    pub fn give_up(&self, run: usize, chunk: Arc<RunChunk>) {
+        if chunk.of == self.id && Arc::strong_count(&chunk) == 1 {
+            lock(&self.runs[run].kept).recycle(chunk);
+        }
     }
 
     /// Whether so many pages of a run, or all that it has, are kept at once.
@@ -428,11 +484,13 @@ mod tests {
     use super::shares;
 
     #[test]
-    fn what_small_runs_do_not_need_is_for_the_others() {
+    fn shares_are_by_the_roots_of_runs_and_small_ones_get_no_more_than_they_need() {
         assert!(shares(&[], 100).is_empty());
+        assert_eq!(shares(&[0, 0], 100), [0, 0]);
         assert_eq!(shares(&[500], 100), [100]);
-        assert_eq!(shares(&[500, 400, 300], 99), [33, 33, 33]);
-        assert_eq!(shares(&[500, 10, 400, 20], 100), [35, 10, 35, 20]);
+        assert_eq!(shares(&[300, 300, 300], 99), [33, 33, 33]);
+        assert_eq!(shares(&[900, 100, 400], 60), [30, 10, 20]);
+        assert_eq!(shares(&[900, 1, 400], 120), [72, 1, 47]);
         assert_eq!(shares(&[5, 10, 40, 20], 100), [5, 10, 40, 20]);
     }
 }

@@ -199,7 +199,10 @@ impl ListRuns {
             for number in holding.clone() {
                 if !self.is_at(cursor, number) {
                     let chunk = self.chunk(run, before.clone(), number..holding.end)?;
-                    (cursor.chunk, cursor.at) = (Some(chunk), 0);
+                    cursor.at = 0;
+                    if let Some(before) = cursor.chunk.replace(chunk) {
+                        self.chunks.give_up(run, before);
+                    }
                 }
                 if let Some(group) = self.group(run, cursor, number, page)? {
                     visit(&group).map_err(|fault| self.chunks.section.fault(number, fault))?;
@@ -207,6 +210,21 @@ impl ListRuns {
             }
         }
         Ok(())
+    }
+
+    /// Has the parts of runs read that have the changes of a range of pages of lists, all of which
+    /// a pass will read next.
+    pub fn read_for_pass(&self, pages: Range<u64>) {
+        if pages.is_empty() || matches!(self.ahead.get(), Some(None)) {
+            return;
+        }
+        for (run, of_run) in self.runs().enumerate() {
+            let needed =
+                of_run.holding(pages.start, None).start..of_run.holding(pages.end - 1, None).end;
+            if !needed.is_empty() {
+                self.read_begun(self.chunks.begin_chunks(run, needed));
+            }
+        }
     }
 
     /// Has the pages of runs read that have the changes of `pages` of lists, up to that at `at` at
@@ -269,11 +287,15 @@ impl ListRuns {
         before: Option<Range<u64>>,
         Range { start, end }: Range<u64>,
     ) -> Result<Arc<RunChunk>> {
-        let chunk_pages = self.chunks.runs[run].chunk_pages(self.page_bytes());
+        let of_run = &self.chunks.runs[run];
+        let chunk_pages = of_run.chunk_pages(self.page_bytes());
         let near = PASS_PAGES.min(chunk_pages);
         let behind = before.as_ref().and_then(|before| start.checked_sub(before.end));
         let goes_on = |pages| behind.is_some_and(|behind| behind < pages);
-        let pages = if goes_on(PASS_PAGES) { chunk_pages } else { chunk_pages.min(end - start) };
+        let pages = match goes_on(PASS_PAGES) {
+            true => of_run.chunk_end(start, self.page_bytes()) - start,
+            false => chunk_pages.min(end - start),
+        };
         let chunk = self.chunks.chunk(run, start, pages)?;
         // A list may go on in the next page: behind several pages it is surely a pass. One that
         // leaves out whole chunks does not need the next ones either.

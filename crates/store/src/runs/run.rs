@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::gallop::gallop;
+
 /// The pages of a run that are of one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunPages {
@@ -23,20 +25,17 @@ impl RunPages {
     }
 
     /// The pages, by their numbers within the section, that may have changes of a page of lists;
-    /// found at once if it is `last` alone, one of them.
+    /// found at once if they are at `last`, one of them, or a little behind it.
     #[inline]
     pub fn holding(&self, page: u64, last: Option<u64>) -> Range<u64> {
-        if let Some(last) = last
-            && let Some([first, rest @ ..]) = self.firsts.get((last - self.pages.start) as usize..)
-            && *first < page
-            && rest.first().is_none_or(|next| page < *next)
-        {
-            return last..last + 1;
-        }
-        let behind = self.firsts.partition_point(|first| *first <= page) as u64;
-        let from = self.firsts[..behind as usize].partition_point(|first| *first < page) as u64;
+        let last = last.map_or(0, |last| (last - self.pages.start) as usize);
+        let known = if self.firsts.get(last).is_some_and(|first| *first < page) { last } else { 0 };
+        let rest = &self.firsts[known..];
+        let behind = gallop(rest, |first| *first <= page);
+        let from = known + gallop(&rest[..behind], |first| *first < page);
         // A group may begin at the end of the page before.
-        self.pages.start + from.saturating_sub(1)..self.pages.start + behind
+        let first = from.saturating_sub(1) as u64;
+        self.pages.start + first..self.pages.start + (known + behind) as u64
     }
 }
 

@@ -76,14 +76,42 @@ fn a_pass_reads_each_page_of_a_run_once() {
     }
 }
 
-/// Of 350 pages a third is too little for the second run, but the first one leaves some.
+/// As a visit does, which asks for the runs of some pages when it begins to read these.
+#[test]
+fn what_is_asked_for_before_a_pass_is_read_in_whole_chunks_and_once() {
+    let live = with_a_large_run();
+    let pages = live.graph().superblock().section(SectionKind::DeltaRuns).unwrap().pages;
+    for run_pages in [0, 64, pages] {
+        let graph = opened(&live, run_pages);
+        let adjacency = graph.adjacency(Direction::Out).unwrap();
+        let ask = |from, to| {
+            take_run_reads();
+            adjacency.read_runs_for(from..to);
+            take_run_reads()
+        };
+        assert_eq!(ask(3, 3), (0, 0), "of no page");
+        let chunk = match run_pages {
+            0 => 1,
+            64 => 4,
+            _ => pages / 4,
+        };
+        let case = format!("{run_pages} of {pages} pages kept");
+        assert_eq!(ask(0, 1), (1, chunk * PAGE_BYTES), "{case}");
+        assert_eq!(ask(0, 1), (0, 0), "{case}: it is being read, or was");
+        take_run_reads();
+        assert_eq!(scan(&graph).unwrap(), graph.superblock().stored_out);
+        assert_eq!(take_run_reads().1, (pages - chunk) * PAGE_BYTES, "{case}");
+    }
+}
+
+/// Of 490 pages the second run gets 129, too little for its 136, but the first one leaves some.
 #[test]
 fn memory_that_a_small_run_does_not_need_is_for_the_others() {
     let live = with_runs(&[17_000, 34_000, 150_000]);
     let pages = live.graph().superblock().section(SectionKind::DeltaRuns).unwrap().pages;
-    let graph = opened(&live, 350);
+    let graph = opened(&live, 490);
     let again = graph.adjacency(Direction::Out).unwrap().run_reads().pages_again;
-    assert!(again + 350 / 3 + 60 < pages, "{again} of {pages} pages are read again");
+    assert!(again + 68 + 136 <= pages, "{again} of {pages} pages are read again");
     take_run_reads();
     for expected in [pages, again] {
         scan(&graph).unwrap();
