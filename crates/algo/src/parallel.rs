@@ -11,6 +11,31 @@ use std::sync::{Mutex, PoisonError};
 use cenote_engine::{Bitmap, VertexId};
 use rayon::prelude::*;
 
+/// Adds to counters that the threads of a run share. Where there is one thread, without the cost of
+/// an atomic addition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Adder {
+    is_alone: bool,
+}
+
+impl Adder {
+    /// For runs of so many threads.
+    pub fn new(threads: usize) -> Self {
+        Self { is_alone: threads == 1 }
+    }
+
+    /// Adds to a counter, which wraps, and returns what it was.
+    #[inline(always)]
+    pub fn add(self, counter: &AtomicU32, by: u32) -> u32 {
+        if !self.is_alone {
+            return counter.fetch_add(by, Ordering::Relaxed);
+        }
+        let before = counter.load(Ordering::Relaxed);
+        counter.store(before.wrapping_add(by), Ordering::Relaxed);
+        before
+    }
+}
+
 /// Values that a thread takes at a time: enough that to take them costs little beside the work.
 pub(crate) const BLOCK: usize = 1 << 12;
 

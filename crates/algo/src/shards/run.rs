@@ -185,7 +185,7 @@ fn program(
             ShardAlgorithm::Sssp { sources } => Box::new(sssp::Sssp::new(part, sources)?),
             ShardAlgorithm::Degrees => Box::new(degrees::Degrees::new(part)?),
             ShardAlgorithm::Cdlp => Box::new(cdlp::Cdlp::new(part)?),
-            ShardAlgorithm::Kcore => Box::new(kcore::Kcore::new(part)?),
+            ShardAlgorithm::Kcore => Box::new(kcore::Kcore::new(engine, part)?),
         })
     })
 }

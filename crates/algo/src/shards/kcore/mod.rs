@@ -31,8 +31,8 @@ use super::cdlp::lists_bytes;
 use super::exchange::{filled, from_owners, members_to_mirrors, sent};
 use super::program::{Input, Program, Step};
 use super::state::{Cells, Values};
-use crate::neighbourhood::{directions, entries_bound};
-use crate::parallel::{self, copy, fill};
+use crate::neighbourhood::{blocks_ahead, directions, entries_bound};
+use crate::parallel::{self, Adder, copy, fill};
 use crate::report::Result;
 use pruned::Pruned;
 pub(super) use pruned::{optional_bytes, with_room};
@@ -48,9 +48,6 @@ const SERIAL_MAX: u64 = 256;
 
 /// Supersteps, from 1 on, of one round over all lists.
 const FULL_ROUNDS: u64 = 2;
-
-/// Bounds are loaded so many entries ahead.
-const PREFETCHED: usize = 24;
 
 /// Memory: 8 bytes a vertex of the file, 4 an own vertex, three sets, two frontiers; 12 for each
 /// exchanged bound; per thread a count for each bound up to the largest degree; pieces of lists.
@@ -94,10 +91,11 @@ pub(super) struct Kcore {
     lists: Lists,
     /// How often lists were pruned.
     prunings: u32,
+    adder: Adder,
 }
 
 impl Kcore {
-    pub fn new(part: &Part) -> Result<Self> {
+    pub fn new(engine: &Engine, part: &Part) -> Result<Self> {
         let (places, own) = (part.places(), part.own());
         let bounds = filled(places, |bound: &AtomicU32| bound.store(NONE, Ordering::Relaxed))?;
         fill(&bounds[own.start as usize..own.end as usize], 0);
@@ -125,6 +123,7 @@ impl Kcore {
             frontier: Frontier::new(places)?,
             lists: Lists::All,
             prunings: 0,
+            adder: Adder::new(engine.config().threads),
         })
     }
 
@@ -137,12 +136,16 @@ impl Kcore {
     #[inline(always)]
     fn for_each_bound(&self, neighbours: &[&[VertexId]], mut take: impl FnMut(VertexId, u32)) {
         for list in neighbours {
-            for (at, &u) in list.iter().enumerate() {
-                let ahead = list.get(at + PREFETCHED).copied().unwrap_or(u);
-                prefetch(&self.bounds, ahead as usize);
-                take(u, self.bound(u));
+            for block in blocks_ahead(list, |ahead| self.prefetch(ahead)) {
+                block.iter().for_each(|&u| take(u, self.bound(u)));
             }
         }
+    }
+
+    /// Prefetches the bounds of vertices.
+    #[inline(always)]
+    fn prefetch(&self, vertices: &[VertexId]) {
+        vertices.iter().for_each(|&v| prefetch(&self.bounds, v as usize));
     }
 
     fn slot(&self, v: VertexId) -> VertexId {
@@ -296,7 +299,7 @@ impl Kcore {
     /// A vertex of bound `bound` loses a supporter. Whether it has too few now, for the first time.
     #[inline(always)]
     fn lose(&self, slot: VertexId, bound: u32) -> bool {
-        let before = self.support(slot).fetch_sub(1, Ordering::Relaxed);
+        let before = self.adder.add(self.support(slot), 1u32.wrapping_neg());
         before <= bound && !self.unsupported.contains(slot) && self.unsupported.insert(slot)
     }
 }

@@ -80,6 +80,10 @@ impl Neighbourhood for Lower<'_> {
         Vec::new()
     }
 
+    fn prefetch(&self, neighbours: &[VertexId]) {
+        self.kcore.prefetch(neighbours);
+    }
+
     fn take(&self, counts: &mut Vec<u32>, v: VertexId, neighbours: &[&[VertexId]]) {
         let before = self.kcore.bound(v);
         let length: usize = neighbours.iter().map(|some| some.len()).sum();

@@ -14,15 +14,16 @@
 //! rounds touch often then lies in few cache lines.
 
 use std::mem;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use cenote_engine::{Adjacency, Engine, EngineConfig, HugeVec, Needs, VertexId};
+use cenote_engine::{Adjacency, Bitmap, Engine, EngineConfig, HugeVec, Needs, VertexId, prefetch};
 
 use super::pages::visit;
-use super::{Kcore, Result};
+use super::{Kcore, NONE, Result};
 use crate::kind::has_hubs;
 use crate::neighbourhood::{Neighbourhood, directions};
-use crate::parallel;
+use crate::parallel::{self, Adder};
 use crate::shards::Part;
 
 /// Bytes of pruned lists at most, with every entry: those of own vertices, and as many of boundary
@@ -47,6 +48,12 @@ const RANKED_MAX: u32 = 1 << 16;
 
 /// Ranks that a thread takes at a time: the first ones have the longest lists.
 const BLOCK: usize = 256;
+
+/// The beginning of a list is prefetched so many lists before it is needed.
+const LISTS_AHEAD: usize = 4;
+
+/// Entries of a cache line.
+const LINE_ENTRIES: usize = 16;
 
 /// Pruned lists have between these shares of all entries where vertices have hubs as neighbours: in
 /// Kronecker graphs 0.28 to 0.39. They are worth more than cached pages, which without them are
@@ -92,6 +99,19 @@ impl Floors {
             0 | 1 => (bound - bound / 6).saturating_sub(2).min(self.most),
             nth => bound.div_ceil(1 << (nth - 1).min(31)),
         }
+    }
+
+    /// The least bound whose floor is above this one: to compare with it takes less than to compute
+    /// the floor of each neighbour. None where no floor is.
+    fn least_above(self, bound: u32) -> Option<u32> {
+        let above = u64::from(bound) + 1;
+        let least = match self.nth {
+            0 | 1 if above > u64::from(self.most) => return None,
+            // Five sixths, rounded up, of it are more than these and two.
+            0 | 1 => (above + 1) * 6 / 5 + 1,
+            nth => (u64::from(bound) << (nth - 1).min(31)) + 1,
+        };
+        u32::try_from(least).ok()
     }
 }
 
@@ -144,7 +164,7 @@ impl Pruned {
         let is_over = AtomicBool::new(false);
         let kernel = Prune { kcore, pruned: &pruned, floors, is_over: &is_over };
         visit(engine, part, part.own_set(), &kernel)?;
-        let fits = !is_over.into_inner() && pruned.turn();
+        let fits = !is_over.into_inner() && pruned.turn(kcore.adder);
         Ok(fits.then_some(pruned))
     }
 
@@ -201,7 +221,7 @@ impl Pruned {
     }
 
     /// Makes the lists of boundary vertices, whose lengths are known; false where there is no room.
-    fn turn(&self) -> bool {
+    fn turn(&self, adder: Adder) -> bool {
         let mut used = self.used.load(Ordering::Relaxed);
         for rank in self.own_count as usize..self.ranks.len() {
             // May wrap if there are too many, which is refused below.
@@ -214,7 +234,7 @@ impl Pruned {
         parallel::blocks_of(BLOCK, self.own_count as usize, &|range| {
             for rank in range.start as VertexId..range.end as VertexId {
                 for u in self.list(rank).filter(|&u| !self.is_own(u)) {
-                    let nth = self.lengths[u as usize].fetch_add(1, Ordering::Relaxed);
+                    let nth = adder.add(&self.lengths[u as usize], 1);
                     let place = self.starts[u as usize].load(Ordering::Relaxed) + nth;
                     self.entries[place as usize].store(rank, Ordering::Relaxed);
                 }
@@ -236,12 +256,33 @@ impl Pruned {
         list.iter().map(|u| u.load(Ordering::Relaxed))
     }
 
+    /// Calls `work` with the ranks of a range that a set has, of [`BLOCK`] at most. Their lists lie
+    /// anywhere, so where the next ones begin is prefetched.
+    #[inline(always)]
+    fn for_each_in(&self, set: &Bitmap, range: Range<usize>, mut work: impl FnMut(VertexId)) {
+        let mut ranks = [0; BLOCK];
+        let mut count = 0;
+        for rank in set.iter_in(range.start as VertexId..range.end as VertexId) {
+            ranks[count] = rank;
+            count += 1;
+        }
+        let ranks = &ranks[..count];
+        for (at, &rank) in ranks.iter().enumerate() {
+            if let Some(&later) = ranks.get(at + LISTS_AHEAD) {
+                let start = self.starts[later as usize].load(Ordering::Relaxed) as usize;
+                prefetch(&self.entries, start);
+                prefetch(&self.entries, start + LINE_ENTRIES);
+            }
+            work(rank);
+        }
+    }
+
     /// The first phase of a round of vertices without support. Those whose bound falls below its
     /// floor remain without.
     pub fn lower(&self, kcore: &Kcore) {
         parallel::blocks_of(BLOCK, self.own_count as usize, &|range| {
             let mut counts = Vec::new();
-            for rank in kcore.unsupported.iter_in(range.start as VertexId..range.end as VertexId) {
+            self.for_each_in(&kcore.unsupported, range, |rank| {
                 if let Some((after, support)) = self.largest(&mut counts, rank) {
                     kcore.support(rank).store(support, Ordering::Relaxed);
                     kcore.unsupported.remove(rank);
@@ -249,7 +290,7 @@ impl Pruned {
                         kcore.fall(rank, after);
                     }
                 }
-            }
+            });
         });
     }
 
@@ -311,12 +352,12 @@ impl Pruned {
     pub fn withdraw(&self, kcore: &Kcore) -> bool {
         let is_below = AtomicBool::new(false);
         parallel::blocks_of(BLOCK, self.ranks.len(), &|range| {
-            for rank in kcore.fallen.iter_in(range.start as VertexId..range.end as VertexId) {
+            self.for_each_in(&kcore.fallen, range, |rank| {
                 if kcore.next(rank) < self.floor(rank) {
                     is_below.store(true, Ordering::Relaxed);
                 }
                 self.withdraw_from(kcore, rank, |_| ());
-            }
+            });
         });
         !is_below.into_inner()
     }
@@ -328,7 +369,8 @@ impl Pruned {
         let (before, after) = (self.bound(rank), kcore.next(rank));
         for u in self.list(rank).filter(|&u| self.is_own(u)) {
             let bound = kcore.next(u);
-            if after < bound && bound <= before && kcore.lose(u, bound) {
+            // Above `after`, and at most `before`: one branch instead of two.
+            if bound.wrapping_sub(after + 1) < before - after && kcore.lose(u, bound) {
                 each(u);
             }
         }
@@ -350,15 +392,21 @@ impl Neighbourhood for Prune<'_> {
         Vec::new()
     }
 
+    fn prefetch(&self, neighbours: &[VertexId]) {
+        self.kcore.prefetch(neighbours);
+    }
+
     fn take(&self, kept: &mut Vec<VertexId>, v: VertexId, neighbours: &[&[VertexId]]) {
         let Self { kcore, pruned, floors, is_over } = self;
         let rank = pruned.rank(v);
         let (bound, floor) = (kcore.bound(v), pruned.floor(rank));
+        // No vertex has the bound `NONE`.
+        let always_from = floors.least_above(bound).unwrap_or(NONE);
         let (mut support, mut always, mut count) = (0, 0, 0);
         kept.resize(kept.len().max(neighbours.iter().map(|some| some.len()).sum()), 0);
         kcore.for_each_bound(neighbours, |u, of| {
             let is_other = u != v;
-            let is_always = floors.of(of) > bound;
+            let is_always = of >= always_from;
             support += u32::from(is_other & (of >= bound));
             always += u32::from(is_other & is_always);
             // Without a branch, which would be mispredicted often.
@@ -386,7 +434,26 @@ impl Neighbourhood for Prune<'_> {
         for (entry, &mut of) in room.iter().zip(kept) {
             entry.store(of, Ordering::Relaxed);
             if !pruned.is_own(of) {
-                pruned.lengths[of as usize].fetch_add(1, Ordering::Relaxed);
+                kcore.adder.add(&pruned.lengths[of as usize], 1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Floors;
+
+    #[test]
+    fn the_least_bound_whose_floor_is_above_another_is_found() {
+        for nth in 0..5 {
+            for most in [0, 7, 100, 1000] {
+                let floors = Floors { nth, most };
+                for bound in 0..300 {
+                    let least = (0..6000).find(|of| floors.of(*of) > bound);
+                    assert_eq!(floors.least_above(bound), least, "{floors:?}, {bound}");
+                }
+                assert_eq!(floors.least_above(u32::MAX - 1), None, "{floors:?}");
             }
         }
     }
