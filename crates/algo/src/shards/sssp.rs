@@ -1,9 +1,10 @@
 //! Shortest paths on a shard: the minimum over all paths of the sum of their weights.
 //!
 //! In a superstep a shard shortens distances by delta-stepping until its own lists yield no shorter
-//! one below a bound; then it sends those of boundary vertices that became shorter. When no shard
-//! sends anything the bound rises to the end of the bucket with the nearest vertex that waits.
-//! Minima do not depend on the order.
+//! one below a bound, or many vertices have become nearer in one round: then what other shards know
+//! saves more work than a superstep costs, and they have something to do. It sends the distances of
+//! boundary vertices that became shorter. When no shard sends anything the bound rises to the end of
+//! the bucket with the nearest vertex that waits. Minima do not depend on the order.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +22,9 @@ use crate::report::{Result, check_weights};
 use crate::sssp::{
     Lengths, OVERFLOW, Sums, UNREACHED, default_delta, keep_active, overflow, visit,
 };
+
+/// A superstep ends behind a round in which more than one of so many own vertices became nearer.
+const FEW_SHARE: u64 = 32;
 
 /// Memory: 16 bytes a vertex of the file, two frontiers and a set; 20 for each exchanged distance;
 /// lists that wait for their weights.
@@ -86,8 +90,10 @@ impl Sssp {
         });
     }
 
-    /// Shortens distances until no own vertex below the bound waits.
+    /// Shortens distances until no own vertex below the bound waits, or after a round in which many
+    /// became nearer.
     fn shorten(&mut self, engine: &Engine, part: &Part, bound: u64) -> Result<()> {
+        let few = part.own_count() as u64 / FEW_SHARE;
         while let Some(first) = self.nearest().filter(|first| *first < bound) {
             let end = self.lengths.bucket_end(first, self.delta).min(bound);
             let bucket: Vec<VertexId> =
@@ -105,6 +111,10 @@ impl Sssp {
                 };
                 let parts = visit(engine, "bucket".to_owned(), &self.frontier, &kernel)?;
                 self.frontier.advance(&mut self.next, parts);
+                if self.frontier.count() > few {
+                    self.frontier.bits().iter().for_each(|v| _ = self.waiting.insert(v));
+                    return Ok(());
+                }
             }
         }
         Ok(())

@@ -144,6 +144,22 @@ fn check_distances(is_long: bool) {
     }
 }
 
+/// The other shard is to have something to do.
+#[test]
+fn a_shard_in_which_many_vertices_become_nearer_at_once_sends_before_it_goes_on() {
+    let edges: Vec<_> = (1..1000).map(|v| (0, v, 1)).collect();
+    let set = Set::of(&edges, Kind::Undirected, 2);
+    let mut waiting = Vec::new();
+    let algorithm = ShardAlgorithm::Sssp { sources: vec![0] };
+    let found = set.run(&algorithm, 1, vec![ALL], |_, reports| {
+        let is_waiting = reports.iter().any(|report| report["nearest"] != ALL);
+        waiting.push((any(reports, "sent"), is_waiting));
+        (any(reports, "sent") || is_waiting).then(|| vec![ALL])
+    });
+    assert_eq!(found, [Values::U64(set.distances(0, true))]);
+    assert_eq!(waiting[0], (true, true), "{waiting:?}");
+}
+
 #[test]
 fn labels_cores_and_degrees_of_shards_are_those_of_the_definitions() {
     check_labels(false);
