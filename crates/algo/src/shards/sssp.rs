@@ -2,9 +2,9 @@
 //!
 //! In a superstep a shard shortens distances by delta-stepping until its own lists yield no shorter
 //! one below a bound, or many vertices have become nearer in one round: then what other shards know
-//! saves more work than a superstep costs, and they have something to do. It sends the distances of
-//! boundary vertices that became shorter. When no shard sends anything the bound rises to the end of
-//! the bucket with the nearest vertex that waits. Minima do not depend on the order.
+//! saves more work than a superstep costs, and they have something to do. It sends the distances
+//! of boundary vertices that became shorter. When no shard sends anything the bound rises to the
+//! end of the bucket with the nearest vertex that waits. Minima do not depend on the order.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
