@@ -201,6 +201,12 @@ impl Run {
         (chunks.min(CHUNKS_KEPT) / AHEAD_SHARE) as u64 * chunk_pages
     }
 
+    /// No more reads are begun for passes while so many pages are being read: these cannot be
+    /// dropped to make room, and each of many threads asks for some.
+    fn reading_pages_max(&self, page_bytes: usize) -> u64 {
+        (self.kept_bytes() / page_bytes / 2) as u64
+    }
+
     /// Changes how much is kept.
     fn keep(&self, kept_bytes: usize) {
         self.kept_bytes.store(kept_bytes, Ordering::Relaxed);
@@ -337,7 +343,8 @@ impl Chunks {
     pub fn begin_next(self: &Arc<Self>, run: usize, from: u64) -> Vec<Reading> {
         let (of_run, page_bytes) = (&self.runs[run], self.section.page_bytes);
         let end = of_run.pages.pages.end.min(from + of_run.ahead_pages(page_bytes));
-        self.begin_in_parts(run, from..end, |page| of_run.chunk_end(page, page_bytes))
+        let most = of_run.reading_pages_max(page_bytes);
+        self.begin_in_parts(run, (from..end, most), |page| of_run.chunk_end(page, page_bytes))
     }
 
     /// The reads of the chunks with some pages of a run that a pass needs next, as far as there is
@@ -347,26 +354,27 @@ impl Chunks {
         let chunk_end = |page| of_run.chunk_end(page, page_bytes);
         let first = of_run.chunk_start(pages.start, page_bytes);
         let end = chunk_end(pages.end - 1).min(first + of_run.ahead_pages(page_bytes));
-        self.begin_in_parts(run, first..end, chunk_end)
+        self.begin_in_parts(run, (first..end, of_run.reading_pages_max(page_bytes)), chunk_end)
     }
 
     /// The reads of the pages of a run that are neither in memory nor being read. The caller has to
     /// do them.
     pub fn begin_all(self: &Arc<Self>, run: usize, pages: Range<u64>) -> Vec<Reading> {
         let chunk_pages = self.runs[run].chunk_pages(self.section.page_bytes);
-        self.begin_in_parts(run, pages, |page| page + chunk_pages)
+        self.begin_in_parts(run, (pages, u64::MAX), |page| page + chunk_pages)
     }
 
-    /// As [`Chunks::begin_all`]; the read that begins with a page ends before the page `behind` it.
+    /// As [`Chunks::begin_all`], until `most` pages are being read. The read that begins with a
+    /// page ends before the page `behind` it.
     fn begin_in_parts(
         self: &Arc<Self>,
         run: usize,
-        pages: Range<u64>,
+        (pages, most): (Range<u64>, u64),
         behind: impl Fn(u64) -> u64,
     ) -> Vec<Reading> {
         let mut kept = lock(&self.runs[run].kept);
         let (mut begun, mut at) = (Vec::new(), pages.start);
-        while at < pages.end {
+        while at < pages.end && kept.reading.values().sum::<u64>() < most {
             let known = kept.chunk(at).map(|chunk| chunk.end());
             at = known.or_else(|| kept.reading_until(at)).unwrap_or_else(|| {
                 let end = pages.end.min(behind(at));

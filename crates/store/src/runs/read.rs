@@ -1,9 +1,10 @@
 //! Finds the changes of a page of lists in the runs, and keeps what was read.
 //!
 //! A pass over the lists asks for their pages in about ascending order on each thread, so it needs
-//! each page of a run about once: a thread that goes on a little behind the pages that it had last
-//! reads many pages at once, and the next ones are read while it works. Any other look-up reads the
-//! pages, most often one, that have the changes of its page of lists.
+//! each page of a run about once. A visit says which pages of lists it will read next, and what
+//! belongs to them is read meanwhile. Else a thread that goes on a little behind the pages that it
+//! had last reads many pages at once, and the next ones are read while it works. Any other look-up
+//! reads the pages, most often one, that have the changes of its page of lists.
 
 use std::fmt;
 use std::ops::Range;
