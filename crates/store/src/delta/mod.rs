@@ -119,7 +119,8 @@ pub(crate) struct ListDelta {
     last_page: u64,
     /// Entries of all lists that the log adds.
     pub net: i64,
-    /// Largest number of entries that are added to a page.
+    /// Largest number of entries that are added to a page, by the log and in all.
+    log_added_max: u64,
     pub page_added_max: u64,
 }
 
@@ -191,12 +192,12 @@ impl ListDelta {
         vertices: VertexId,
         lists: &ListPages<'_>,
     ) -> Self {
-        let mut page_added_max = 0;
+        let mut log_added_max = 0;
         for of_page in edits.chunk_by(|a, b| a.page() == b.page()) {
             let added = of_page.iter().filter(|edit| edit.is_added()).count();
-            page_added_max = page_added_max.max(added as u64);
+            log_added_max = log_added_max.max(added as u64);
         }
-        page_added_max += runs.as_ref().map_or(0, |runs| runs.runs.added_max());
+        let runs_added_max = runs.as_ref().map_or(0, |runs| runs.runs.added_max());
         Self {
             runs,
             net: edits.iter().map(PlacedEdit::net).sum(),
@@ -206,8 +207,15 @@ impl ListDelta {
             base: lists.vertices,
             vertices,
             last_page: lists.pages.wrapping_sub(1),
-            page_added_max,
+            log_added_max,
+            page_added_max: log_added_max + runs_added_max,
         }
+    }
+
+    /// An upper bound of the entries that are added to any so many pages together.
+    pub fn added_max_of(&self, pages: u64) -> u64 {
+        let logged = (pages * self.log_added_max).min(self.edits.len() as u64);
+        logged + self.runs.as_ref().map_or(0, |runs| runs.runs.added_max_of(pages))
     }
 
     /// Whether a page surely has the same changes as one of another state of the graph.

@@ -273,7 +273,7 @@ impl Adjacency {
 
     /// An upper bound of the entries that any so many pages have together.
     pub fn entries_max_of(&self, pages: u64) -> u64 {
-        let added = self.delta.as_ref().map_or(0, |delta| pages * delta.page_added_max);
+        let added = self.delta.as_ref().map_or(0, |delta| delta.added_max_of(pages));
         (self.counts.of_fullest(pages) + added).min(pages * self.entries_max)
     }
 
@@ -358,7 +358,7 @@ impl Adjacency {
     /// An upper bound of the length of a list: the entries of all pages that one lies on.
     pub fn list_entries_bound(&self) -> u64 {
         let EntryCounts { of_list, list_pages, .. } = self.counts;
-        let added = self.delta.as_ref().map_or(0, |delta| list_pages * delta.page_added_max);
+        let added = self.delta.as_ref().map_or(0, |delta| delta.added_max_of(list_pages));
         (of_list + added).min(self.stored_edges())
     }
 

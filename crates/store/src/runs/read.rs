@@ -14,7 +14,7 @@ use cenote_device::Device;
 
 use super::ahead::ReadAhead;
 use super::chunks::{Chunks, Reading, Run, RunChunk};
-use super::page::RunGroup;
+use super::page::{EDIT_BYTES, RunGroup};
 use super::run::RunPages;
 use crate::error::{PageFault, Result, StoreError};
 use crate::table::SectionPages;
@@ -170,6 +170,12 @@ impl ListRuns {
     /// Most entries that the runs together add to a page of lists.
     pub fn added_max(&self) -> u64 {
         self.runs().map(|run| u64::from(run.added_max)).sum()
+    }
+
+    /// An upper bound of the entries that the runs add to any so many pages of lists together.
+    pub fn added_max_of(&self, pages: u64) -> u64 {
+        let page_edits = (self.page_bytes() / EDIT_BYTES) as u64;
+        self.runs().map(|run| run.added_max_of(pages, page_edits)).sum()
     }
 
     fn runs(&self) -> impl DoubleEndedIterator<Item = &RunPages> {

@@ -24,6 +24,17 @@ impl RunPages {
         self.pages.end - self.pages.start
     }
 
+    /// An upper bound of the entries that the run adds to any so many pages of lists together;
+    /// `page_edits` are the most changes that a page of the run has. A page of lists may have
+    /// far more changes than all others, that of new vertices for one: not each is taken for such.
+    pub fn added_max_of(&self, pages: u64, page_edits: u64) -> u64 {
+        // A group that begins one page or none has changes in two pages at most.
+        let few = pages * u64::from(self.added_max).min(2 * page_edits);
+        let groups = self.firsts.chunk_by(|a, b| a == b).filter(|begun| begun.len() > 1);
+        let many: u64 = groups.map(|begun| (begun.len() as u64 + 1) * page_edits).sum();
+        (few + many).min(pages * u64::from(self.added_max)).min(self.edits)
+    }
+
     /// The pages, by their numbers within the section, that may have changes of a page of lists;
     /// found at once if they are at `last`, one of them, or a little behind it.
     #[inline]
@@ -42,6 +53,18 @@ impl RunPages {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_of_lists_with_many_changes_are_counted_apart() {
+        let firsts = vec![2, 5, 5, 5, 9];
+        let pages = RunPages { level: 0, pages: 10..15, firsts, added_max: 350, edits: 480 };
+        let of = |pages_of: u64| pages.added_max_of(pages_of, 100);
+        // Page 5 of the lists has up to 400 changes, any other 200.
+        assert_eq!([0, 1, 2].map(of), [0, 350, 480]);
+        let of = |pages_of: u64| pages.added_max_of(pages_of, 10);
+        assert_eq!([1, 2, 3].map(of), [60, 80, 100]);
+        assert_eq!(pages.added_max_of(1, 1000), 350);
+    }
 
     #[test]
     fn pages_that_may_hold_a_change_are_few() {

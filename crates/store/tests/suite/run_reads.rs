@@ -104,6 +104,28 @@ fn what_is_asked_for_before_a_pass_is_read_in_whole_chunks_and_once() {
     }
 }
 
+#[test]
+fn pages_and_lists_have_no_more_entries_than_is_said_whatever_runs_add() {
+    for counts in [&[40_000][..], &[18_000, 40_000, 90_000]] {
+        let live = with_runs(counts);
+        let graph = live.graph();
+        let adjacency = graph.adjacency(Direction::Out).unwrap();
+        let (mut entries, mut longest) = (Vec::new(), 0);
+        let scanned = graph.scan(Direction::Out, &mut |_, page| {
+            entries.push(page.entries().len() as u64);
+            longest = longest.max(page.lists().map(|list| list.degree).max().unwrap_or(0));
+            Ok(())
+        });
+        scanned.unwrap();
+        entries.sort_unstable_by(|a, b| b.cmp(a));
+        for pages in [1, 2, 7, entries.len()] {
+            let (fullest, most) = (&entries[..pages], adjacency.entries_max_of(pages as u64));
+            assert!(fullest.iter().sum::<u64>() <= most, "{counts:?}: {pages} pages, {most}");
+        }
+        assert!(longest <= adjacency.list_entries_bound(), "{counts:?}: {longest}");
+    }
+}
+
 /// Of 490 pages the second run gets 129, too little for its 136, but the first one leaves some.
 #[test]
 fn memory_that_a_small_run_does_not_need_is_for_the_others() {
