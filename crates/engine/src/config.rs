@@ -108,6 +108,9 @@ pub struct EngineConfig {
     /// Whether most visits are of few pages that the next visits need again: pages in memory then
     /// save more than large requests, and those that were read last stay. Algorithms set it.
     pub few_pages: bool,
+    /// Whether each visit reads all pages, so that of few cached pages fewer are found again than
+    /// more requests in flight save time. Algorithms set it.
+    pub passes: bool,
     /// Keeps a record of every step for [`Engine::explain`](crate::Engine::explain).
     pub explain: bool,
     /// The most records of steps: beyond it, records of steps that follow each other are merged.
@@ -131,6 +134,7 @@ impl EngineConfig {
             cache_bytes: None,
             weighted: false,
             few_pages: false,
+            passes: false,
             explain: false,
             steps_max: usize::MAX,
             state_dir: None,
@@ -152,6 +156,7 @@ impl EngineConfig {
         cache_bytes: Option<u64>,
         weighted: bool,
         few_pages: bool,
+        passes: bool,
         explain: bool,
         steps_max: usize,
         state_dir: Option<PathBuf>,

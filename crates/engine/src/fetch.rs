@@ -54,6 +54,7 @@ impl Fetcher {
             depth: {
                 let schedule = &engine.schedule;
                 DepthControl::new(schedule.worker_depth(), schedule.worker_depth_max())
+                    .at_least(schedule.worker_depth_min())
             },
             decoded: Decoded::new(),
         })

@@ -12,8 +12,8 @@ use std::time::Duration;
 use cenote_device::{Buffer, write_all};
 use cenote_engine::{
     ActiveSet, Assembled, AsynchronousConfig, Bitmap, Cancel, Direction, Engine, EngineConfig,
-    EngineError, Frontier, Kernel, List, Messages, NamedPages, Needs, PageTask, Sender, Strategy,
-    THREADS_MAX, VertexId,
+    EngineError, Frontier, Kernel, List, Messages, NamedPages, Needs, PageTask, Schedule, Sender,
+    Strategy, THREADS_MAX, VertexId,
 };
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
@@ -245,6 +245,32 @@ fn pieces_have_room_beside_the_requests_of_any_budget() {
         assert!(pieces >= (4 * entries).min(all), "{memory_bytes} bytes: {pieces} of pieces");
     }
     assert!(planned > 20, "{planned} budgets");
+}
+
+#[test]
+fn passes_have_requests_in_flight_instead_of_a_few_cached_pages() {
+    let (n, degree) = (40_000u32, 60);
+    let list = |v| (1..=degree).map(|i| (v + i) % n).collect();
+    let graph = graph::of((0..n).map(list).collect());
+    let needs = Needs { what: "test", state_bytes: 0, scratch_bytes: 0 };
+    let fixed = graph.memory_bytes() as u64;
+    let planned = |left: u64, passes: bool| {
+        let config = EngineConfig::with_memory(fixed + left).threads(2).passes(passes);
+        let (schedule, memory) = Engine::plan(&graph, &config, &needs).unwrap();
+        assert!(memory.total_bytes() <= fixed + left, "{memory:?}");
+        (schedule, memory)
+    };
+    for left in [1 << 20, 2 << 20, 3 << 20] {
+        let [(few, few_memory), (many, many_memory)] = [false, true].map(|it| planned(left, it));
+        let in_flight = |of: &Schedule| of.request_bytes * of.depth;
+        assert!(in_flight(&many) * 2 > in_flight(&few) * 3, "{left} bytes: {few:?}, {many:?}");
+        assert_eq!(many.depth, many.depth_max, "no buffer waits until a greater depth is tried");
+        assert!(many_memory.cache_bytes < few_memory.cache_bytes);
+    }
+    // Where pages are many more than buffers need, nothing changes.
+    let [(few, few_memory), (many, many_memory)] = [false, true].map(|it| planned(48 << 20, it));
+    assert_eq!((few.depth, few.request_bytes), (many.depth, many.request_bytes));
+    assert_eq!(few_memory, many_memory);
 }
 
 #[test]

@@ -261,9 +261,9 @@ pub fn needs(graph: &Graph, config: &EngineConfig, pagerank: &PageRankConfig) ->
     Ok(Needs { what: NAME, state_bytes: 16 * n + extra, scratch_bytes: 0 })
 }
 
-/// Pages of weights are cached as pages of lists are.
-fn with_weights(config: EngineConfig, pagerank: &PageRankConfig) -> EngineConfig {
-    config.weighted(pagerank.weighted)
+/// Pages of weights are cached as pages of lists are; each iteration reads all of them.
+fn of_passes(config: EngineConfig, pagerank: &PageRankConfig) -> EngineConfig {
+    config.weighted(pagerank.weighted).passes(true)
 }
 
 /// Where the state of a run lies.
@@ -290,7 +290,7 @@ pub fn estimate(
     pagerank: &PageRankConfig,
 ) -> Result<Estimate> {
     pagerank.check(graph)?;
-    let config = &with_weights(config.clone(), pagerank);
+    let config = &of_passes(config.clone(), pagerank);
     let plan = match plan(graph, config, pagerank)? {
         Plan::InMemory(plan) => *plan,
         Plan::InBands(plan) => return Ok(plan.estimate(graph, pagerank)),
@@ -340,7 +340,7 @@ pub fn run(
     pagerank: &PageRankConfig,
 ) -> Result<PageRank> {
     pagerank.check(graph)?;
-    let config = with_weights(config, pagerank);
+    let config = of_passes(config, pagerank);
     if let Plan::InBands(plan) = plan(graph, &config, pagerank)? {
         return bands::run(graph, config, pagerank, &plan);
     }

@@ -193,6 +193,8 @@ impl Seen {
 /// The writer, buffers and count of lists of one worker.
 struct Local<'a> {
     writer: ListWriter<'a>,
+    /// For those that are filtered at a time.
+    found: Box<[u32; SIFT]>,
     ranks: Vec<u32>,
     merged: Vec<u32>,
     doubles: Vec<bool>,
@@ -203,7 +205,8 @@ struct Local<'a> {
 impl Local<'_> {
     fn new() -> Self {
         let (ranks, merged, doubles, page) = Default::default();
-        Self { writer: ListWriter::new(), ranks, merged, doubles, page, lists: 0 }
+        let found = Box::new([0; SIFT]);
+        Self { writer: ListWriter::new(), found, ranks, merged, doubles, page, lists: 0 }
     }
 }
 
@@ -220,11 +223,12 @@ struct Sift<'a> {
 }
 
 impl Sift<'_> {
-    /// Writes the lower ranks to `into`, ascending, each once; none of a list that is not kept.
-    fn take(&self, list: &List<'_>, page: &mut PageOf, into: &mut Vec<u32>) {
+    /// Puts the lower ranks into the ranks of `local`, ascending, each once; none of a list that is
+    /// not kept.
+    fn take(&self, list: &List<'_>, local: &mut Local<'_>) {
+        let Local { found, ranks: into, page, .. } = local;
         let rank = self.ranks[list.vertex as usize];
         into.clear();
-        let mut found = [0; SIFT];
         let targets = if rank < self.kept { list.targets } else { &[] };
         for targets in targets.chunks(SIFT) {
             let mut count = 0;
@@ -291,7 +295,7 @@ impl<'a> Kernel for KeepTargets<'a> {
 
     fn list(&self, local: &mut Local<'a>, list: &List<'_>) {
         local.lists += 1;
-        self.sift.take(list, &mut local.page, &mut local.ranks);
+        self.sift.take(list, local);
         let mut place = NOWHERE;
         if !local.ranks.is_empty()
             && let Some((at, words)) = local.writer.reserve(self.supply, 1 + local.ranks.len())
@@ -334,7 +338,7 @@ impl<'a> Kernel for Orient<'a> {
     fn list(&self, local: &mut Local<'a>, list: &List<'_>) {
         local.lists += 1;
         let rank = self.sift.ranks[list.vertex as usize];
-        self.sift.take(list, &mut local.page, &mut local.ranks);
+        self.sift.take(list, local);
         let (mut ranks, mut doubles) = (&local.ranks, &[][..]);
         if let Some(targets) = self.targets {
             merge(targets.of(list.vertex), &local.ranks, &mut local.merged, &mut local.doubles);

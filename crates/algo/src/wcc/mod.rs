@@ -100,6 +100,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 
 /// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
+    let config = &config.clone().passes(true);
     let plan = match Engine::plan(graph, config, &needs(graph, config)) {
         Ok(plan) => plan,
         Err(refused) => return Ok(bands::choose(graph, config, refused)?.estimate(graph)),
@@ -127,6 +128,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
 
 /// Computes the components.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Wcc> {
+    let config = config.passes(true);
     let needs = needs(graph, &config);
     if let Err(refused) = Engine::plan(graph, &config, &needs) {
         let plan = bands::choose(graph, &config, refused)?;

@@ -31,6 +31,7 @@ const FULL_SHARE: f64 = 0.5;
 #[derive(Clone, Debug)]
 pub struct DepthControl {
     depth: usize,
+    min: usize,
     max: usize,
     phase: Phase,
     patience: u32,
@@ -63,7 +64,15 @@ impl DepthControl {
     pub fn new(depth: usize, max: usize) -> Self {
         assert!(0 < depth && depth <= max, "a depth of 1 to {max}");
         let phase = Phase::Settled { windows: 1, deeper_next: true };
-        Self { depth, max, phase, patience: SETTLED_WINDOWS, window: None, unsettled: 0 }
+        let patience = SETTLED_WINDOWS;
+        Self { depth, min: 1, max, phase, patience, window: None, unsettled: 0 }
+    }
+
+    /// Never goes below `min` either.
+    #[must_use]
+    pub fn at_least(self, min: usize) -> Self {
+        assert!(min <= self.depth, "a depth of {min} or more");
+        Self { min, ..self }
     }
 
     /// Requests to keep in flight.
@@ -145,7 +154,8 @@ impl DepthControl {
     /// Tries the next greater or smaller depth, if there is one.
     fn attempt(&mut self, rate: f64, deeper: bool) {
         let before = self.depth;
-        let next = if deeper { (2 * before).min(self.max) } else { before.div_ceil(2) };
+        let next =
+            if deeper { (2 * before).min(self.max) } else { before.div_ceil(2).max(self.min) };
         if next == before {
             return self.settle(!deeper);
         }
@@ -210,6 +220,14 @@ mod tests {
         let choking = |depth: usize| if depth <= 4 { depth as f64 } else { 16.0 / depth as f64 };
         let mean = climb(&mut DepthControl::new(32, 64), choking);
         assert!((3.0..=6.0).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn depth_stays_where_fewer_are_not_allowed() {
+        let choking = |depth: usize| 16.0 / depth as f64;
+        let mut control = DepthControl::new(8, 8).at_least(8);
+        let mean = climb(&mut control, choking);
+        assert!((7.999..8.001).contains(&mean), "{mean}");
     }
 
     #[test]
