@@ -26,9 +26,9 @@ const BUFFER_BYTES_MIN: u64 = 4 << 20;
 /// The same of a run whose visits are of few pages.
 const BUFFER_BYTES_MIN_FEW_PAGES: u64 = 128 << 10;
 
-/// Runs that read all pages in each visit give buffers so many bytes, if these are at most
-/// [`PASSES_SHARE`] of what the budget leaves: within a tenth of the pages PageRank of a chain of
-/// cliques takes three quarters of the time that it takes with half of it.
+/// Where each visit reads all pages, buffers take so many bytes, but at most [`PASSES_SHARE`] of
+/// what the budget leaves: within a tenth of the pages PageRank of a chain of cliques takes three
+/// quarters of the time that it takes with half of what is left.
 const BUFFER_BYTES_OF_PASSES: u64 = 3 << 20;
 
 /// The most that buffers take of what the budget leaves, in such a run.
@@ -141,7 +141,7 @@ impl Schedule {
         } else {
             depth
         };
-        // Fewer bytes in flight than these are too few on any drive.
+        // So few bytes in flight are too few on any drive: no smaller depth is tried.
         let is_small = (request_bytes * depth_max) as u64 <= BUFFER_BYTES_MIN;
         let depth = if passes && is_small { depth_max } else { depth };
         let depth_min = if passes && is_small { depth } else { workers };

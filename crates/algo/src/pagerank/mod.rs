@@ -261,9 +261,9 @@ pub fn needs(graph: &Graph, config: &EngineConfig, pagerank: &PageRankConfig) ->
     Ok(Needs { what: NAME, state_bytes: 16 * n + extra, scratch_bytes: 0 })
 }
 
-/// Pages of weights are cached as pages of lists are; each iteration reads all of them.
-fn of_passes(config: EngineConfig, pagerank: &PageRankConfig) -> EngineConfig {
-    config.weighted(pagerank.weighted).passes(true)
+/// Pages of weights are cached as pages of lists are.
+fn with_weights(config: EngineConfig, pagerank: &PageRankConfig) -> EngineConfig {
+    config.weighted(pagerank.weighted)
 }
 
 /// Where the state of a run lies.
@@ -274,7 +274,8 @@ enum Plan {
 
 /// In memory if it fits; else in bands.
 fn plan(graph: &Graph, config: &EngineConfig, pagerank: &PageRankConfig) -> Result<Plan> {
-    match Engine::plan(graph, config, &needs(graph, config, pagerank)?) {
+    let of_passes = config.clone().passes(true);
+    match Engine::plan(graph, &of_passes, &needs(graph, config, pagerank)?) {
         Ok(plan) => Ok(Plan::InMemory(Box::new(plan))),
         Err(refused) => {
             let plan = bands::choose(graph, config, pagerank, refused)?;
@@ -290,7 +291,7 @@ pub fn estimate(
     pagerank: &PageRankConfig,
 ) -> Result<Estimate> {
     pagerank.check(graph)?;
-    let config = &of_passes(config.clone(), pagerank);
+    let config = &with_weights(config.clone(), pagerank);
     let plan = match plan(graph, config, pagerank)? {
         Plan::InMemory(plan) => *plan,
         Plan::InBands(plan) => return Ok(plan.estimate(graph, pagerank)),
@@ -340,12 +341,12 @@ pub fn run(
     pagerank: &PageRankConfig,
 ) -> Result<PageRank> {
     pagerank.check(graph)?;
-    let config = of_passes(config, pagerank);
+    let config = with_weights(config, pagerank);
     if let Plan::InBands(plan) = plan(graph, &config, pagerank)? {
         return bands::run(graph, config, pagerank, &plan);
     }
     let needs = needs(graph, &config, pagerank)?;
-    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    let engine = Engine::new(Arc::clone(graph), config.passes(true), &needs)?;
     engine.install(|| {
         let restart = Restart::new(graph, pagerank)?;
         let scale = pagerank.scale(graph.live_vertices());

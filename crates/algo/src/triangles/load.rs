@@ -193,7 +193,7 @@ impl Seen {
 /// The writer, buffers and count of lists of one worker.
 struct Local<'a> {
     writer: ListWriter<'a>,
-    /// For those that are filtered at a time.
+    /// The ranks that are filtered at a time.
     found: Box<[u32; SIFT]>,
     ranks: Vec<u32>,
     merged: Vec<u32>,

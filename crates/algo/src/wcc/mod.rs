@@ -100,8 +100,8 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 
 /// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
-    let config = &config.clone().passes(true);
-    let plan = match Engine::plan(graph, config, &needs(graph, config)) {
+    let of_passes = config.clone().passes(true);
+    let plan = match Engine::plan(graph, &of_passes, &needs(graph, config)) {
         Ok(plan) => plan,
         Err(refused) => return Ok(bands::choose(graph, config, refused)?.estimate(graph)),
     };
@@ -128,14 +128,14 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
 
 /// Computes the components.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Wcc> {
-    let config = config.passes(true);
     let needs = needs(graph, &config);
-    if let Err(refused) = Engine::plan(graph, &config, &needs) {
+    let of_passes = config.clone().passes(true);
+    if let Err(refused) = Engine::plan(graph, &of_passes, &needs) {
         let plan = bands::choose(graph, &config, refused)?;
         return bands::run(graph, config, &plan);
     }
     let strategy = config.strategy;
-    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    let engine = Engine::new(Arc::clone(graph), of_passes, &needs)?;
     engine.install(|| {
         let labels = match strategy {
             Strategy::Auto => by_union(&engine)?,
