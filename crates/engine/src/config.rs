@@ -108,8 +108,9 @@ pub struct EngineConfig {
     /// Whether most visits are of few pages that the next visits need again: pages in memory then
     /// save more than large requests, and those that were read last stay. Algorithms set it.
     pub few_pages: bool,
-    /// Whether each visit reads all pages: then, of little memory, more requests in flight save
-    /// more time than a few cached pages. Algorithms set it.
+    /// Whether each visit reads all pages, or most pages are read once: then, of little memory,
+    /// more requests in flight save more time than a few cached pages. Without effect on a device
+    /// with buffers of its own. Algorithms set it.
     pub passes: bool,
     /// Keeps a record of every step for [`Engine::explain`](crate::Engine::explain).
     pub explain: bool,

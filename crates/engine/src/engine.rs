@@ -100,14 +100,10 @@ impl Engine {
         let fixed = Self::fixed_bytes(graph, config).saturating_add(needs.state_bytes);
         let left = config.memory_bytes.saturating_sub(fixed);
         let left = left_beside_queues(graph, left);
-        // Of a device with buffers of its own these may be more than in proportion, so some of the
-        // budget is not divided.
+        // A device's own buffers may take more than in proportion, and not fit beside most of it.
         let has_buffers = graph.device().queue_bytes(1, graph.page_bytes()) > 0;
-        let schedule = if has_buffers {
-            Schedule::new(&config.clone().passes(false), graph.page_bytes(), left)
-        } else {
-            Schedule::new(config, graph.page_bytes(), left)
-        };
+        let passes = config.passes && !has_buffers;
+        let schedule = Schedule::new(&config.clone().passes(passes), graph.page_bytes(), left);
         let queues = graph.device().queue_bytes(schedule.depth_max, schedule.request_bytes);
         let buffer_bytes = schedule.buffer_bytes() + decode_bytes + queues as u64;
         let memory = MemoryPlan::divide(graph, config, needs, buffer_bytes)?;
