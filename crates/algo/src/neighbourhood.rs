@@ -122,7 +122,7 @@ pub(crate) fn visit_out<V: Neighbourhood>(
     neighbourhood: &V,
 ) -> Result<Vec<V::Local>> {
     let single = Single(neighbourhood);
-    Ok(engine.visit(label, Direction::Out, active, &Assembled::new(&single))?)
+    Ok(engine.visit_whole(label, Direction::Out, active, &single)?)
 }
 
 /// An undirected graph: the list is the neighbourhood.
@@ -233,9 +233,12 @@ impl<'a> Ranges<'a> {
     ) -> Result<Vec<V::Local>> {
         let tasks = tasks(self.inward, self.active, &range);
         let partner = Partner { out_lists, neighbourhood };
-        let join = Join { active: self.active, range, whole: Assembled::new(&partner) };
+        let whole = Assembled::new(self.engine, &partner);
+        let join = Join { active: self.active, range, whole };
         let (label, pages) = (format!("{label}: in"), NamedPages::of_pass(&tasks));
-        Ok(self.engine.visit_pages(label, Direction::In, pages, &join)?)
+        let mut locals = self.engine.visit_pages(label.as_str(), Direction::In, pages, &join)?;
+        join.whole.finish(&label, Direction::In, (self.engine, &mut locals))?;
+        Ok(locals)
     }
 }
 

@@ -112,7 +112,7 @@ mod weight_runs;
 mod workers;
 
 pub use ahead::{AHEAD_ENTRIES, CACHED_BYTES, head_of, prefetch_of_many};
-pub use assembled::Assembled;
+pub use assembled::{Assembled, pieces_bytes_max};
 pub use asynchronous::{AsynchronousConfig, SPLIT_THRESHOLD};
 pub use bands::{
     BlockRef, BlockWriter, Blocks, Messages, Outbox, STATE_ALIGN_BYTES, SealedState, Sender,

@@ -12,8 +12,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use cenote_engine::{
-    ActiveSet, Adjacency, Assembled, Bitmap, Direction, Engine, Frontier, HugeVec, Kernel, List,
-    NamedPages, Page, PageTask, Purpose, VertexId,
+    ActiveSet, Adjacency, Bitmap, Direction, Engine, Frontier, HugeVec, Kernel, List, NamedPages,
+    Page, PageTask, Purpose, VertexId,
 };
 
 use super::state::{Lanes, Sums, UNREACHED};
@@ -361,7 +361,7 @@ impl<'a, S: Settle> Settling<'a, S> {
         self.pages_of_long.clear();
         self.frontier.bits().iter().for_each(|v| self.due.remove(v));
         let active = ActiveSet::In(self.frontier);
-        self.engine.visit(label, self.direction, active, &Assembled::new(&Long(self)))?;
+        self.engine.visit_whole(label, self.direction, active, &Long(self))?;
         self.frontier.clear();
         Ok(())
     }

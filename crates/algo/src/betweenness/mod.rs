@@ -470,7 +470,7 @@ impl<'e> Batches<'e> {
             };
             let label = format!("forward {level}");
             let active = ActiveSet::In(&self.frontier);
-            let locals = self.engine.visit(label, direction, active, &Assembled::new(&kernel))?;
+            let locals = self.engine.visit_whole(label, direction, active, &kernel)?;
             Ok(locals.into_iter().map(|(part, _)| part).collect())
         };
         if directed && level > 0 {
@@ -496,7 +496,7 @@ impl<'e> Batches<'e> {
         let kernel = Backward { lanes, ranks, sums, level, shrunk };
         let active = ActiveSet::In(&self.frontier);
         let label = format!("backward {level}");
-        self.engine.visit(label, Direction::Out, active, &Assembled::new(&kernel))?;
+        self.engine.visit_whole(label, Direction::Out, active, &kernel)?;
         Ok(())
     }
 

@@ -4,7 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use cenote_engine::{
     ActiveSet, Assembled, Direction, Engine, EngineConfig, Graph, Kernel, List, VertexId, Weight,
-    WeightNumber, WeightType, Weights, for_each_weighted_list, weighted_bytes_for, with_numbers,
+    WeightNumber, WeightType, Weights, for_each_weighted_list, pieces_bytes_max,
+    weighted_bytes_for, with_numbers,
 };
 use rustc_hash::FxHashMap;
 
@@ -132,11 +133,14 @@ pub(super) trait TakeList: Sync {
 
 /// Required bytes of visits.
 pub(super) fn bytes_for(graph: &Graph, config: &EngineConfig) -> Result<u64> {
-    let pieces = Assembled::bytes_for(graph, config);
-    let weighted = weighted_bytes_for(graph, config, Direction::Out)?;
+    let whole = Assembled::bytes_for(graph, config);
+    if !graph.is_weighted() {
+        return Ok(whole);
+    }
     // Pieces with weights have 12 bytes an entry instead of 4, and there is one more of them for
     // each page of weights.
-    Ok(if graph.is_weighted() { 4 * pieces + weighted } else { pieces })
+    let pieces = 4 * pieces_bytes_max(graph, config);
+    Ok(whole.max(pieces + weighted_bytes_for(graph, config, Direction::Out)?))
 }
 
 /// Passes all active lists that have entries to `taker`, once each.
@@ -149,7 +153,7 @@ pub(super) fn visit<T: TakeList>(
 ) -> Result<Vec<T::Local>> {
     if scale == Scale::One {
         let plain = Plain(taker);
-        return Ok(engine.visit(label, Direction::Out, active, &Assembled::new(&plain))?);
+        return Ok(engine.visit_whole(label, Direction::Out, active, &plain)?);
     }
     let weighted = Weighted { taker, scale, incomplete: Mutex::default() };
     Ok(engine.visit_weighted(label, Direction::Out, active, &weighted)?)

@@ -3,8 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Assembled, Direction, Engine, Frontier, FrontierPart, Graph, HugeVec, Kernel, List,
-    VertexId,
+    ActiveSet, Direction, Engine, Frontier, FrontierPart, Graph, HugeVec, Kernel, List, VertexId,
 };
 
 use super::in_memory::{self, WORDS_BESIDE};
@@ -129,7 +128,7 @@ impl<'e> Rounds<'e> {
         let pull = Pull { known: &self.known, parts };
         let label = format!("pass {}", self.passes);
         let active = ActiveSet::NotIn(&self.known.settled);
-        let parts = self.engine.visit(label, Direction::Out, active, &Assembled::new(&pull))?;
+        let parts = self.engine.visit_whole(label, Direction::Out, active, &pull)?;
         drop(pull);
         if parts.iter().any(ResidualPart::is_full) {
             return Ok(Some(self.known.settled.count() - before));

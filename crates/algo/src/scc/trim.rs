@@ -9,9 +9,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{
-    ActiveSet, Assembled, Bitmap, Direction, Engine, HugeVec, Kernel, List, VertexId,
-};
+use cenote_engine::{ActiveSet, Bitmap, Direction, Engine, HugeVec, Kernel, List, VertexId};
 
 use super::known::Known;
 use crate::report::Result;
@@ -25,7 +23,7 @@ pub(super) fn trim(engine: &Engine, known: &mut Known, active: &Bitmap) -> Resul
     let in_edges = HugeVec::zeroed(known.labels.len())?;
     let trim = Trim { known, in_edges };
     let unsettled = ActiveSet::NotIn(&known.settled);
-    engine.visit("count", Direction::Out, unsettled, &Assembled::new(&Count(&trim)))?;
+    engine.visit_whole("count", Direction::Out, unsettled, &Count(&trim))?;
     let adjacency = engine.graph().adjacency(Direction::Out).expect("every graph has out-lists");
     let worklist = Worklist::new(adjacency, active)?;
     for v in 0..known.labels.len() as VertexId {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Assembled, Direction, Engine, Frontier, Graph, HugeVec, Kernel, List, VertexId,
+    ActiveSet, Direction, Engine, Frontier, Graph, HugeVec, Kernel, List, VertexId,
 };
 
 use super::lists::{Arena, ListWriter, NOWHERE, Shape, Supply, Written};
@@ -149,16 +149,14 @@ impl<'e> Loader<'e> {
             let supply = arena.supply();
             let kernel = KeepTargets { sift: &sift, supply: &supply, places };
             let label = format!("{label}, targets");
-            let seen =
-                Seen::of(self.engine.visit(label, direction, active, &Assembled::new(&kernel))?);
+            let seen = Seen::of(self.engine.visit_whole(label, direction, active, &kernel)?);
             seen.settle(graph, vertices, arena)?;
             direction = Direction::In;
         }
         let supply = arena.supply();
         let kernel =
             Orient { sift: &sift, supply: &supply, places, targets: self.targets.as_ref() };
-        let seen =
-            Seen::of(self.engine.visit(label, direction, active, &Assembled::new(&kernel))?);
+        let seen = Seen::of(self.engine.visit_whole(label, direction, active, &kernel)?);
         seen.settle(graph, vertices, arena)
     }
 }

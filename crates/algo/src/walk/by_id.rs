@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use cenote_engine::{Assembled, EngineConfig, Graph, Kernel, List, VertexId, Weights};
+use cenote_engine::{EngineConfig, Graph, Kernel, List, VertexId, Weights, pieces_bytes_max};
 use rustc_hash::FxHashMap;
 
 use super::draw::below;
@@ -48,7 +48,7 @@ pub(super) fn bytes_for(graph: &Graph, config: &EngineConfig, weighted: bool) ->
     // Per entry of the longest list: a rank and a position; with weights a share and a sum.
     let (entry, target) = if weighted { (40, 20) } else { (8, 4) };
     config.threads as u64 * Ranks::list_bytes(graph) / 4 * entry
-        + Assembled::bytes_for(graph, config) / 4 * target
+        + pieces_bytes_max(graph, config) / 4 * target
 }
 
 impl<'a> ProposeById<'a> {

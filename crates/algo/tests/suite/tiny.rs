@@ -7,8 +7,8 @@ use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::pagerank::{self, PageRankConfig};
 use cenote_algo::{AlgoError, wcc};
 use cenote_engine::{
-    ActiveSet, Assembled, Direction, Engine, EngineConfig, EngineError, Kernel, List, NamedPages,
-    Needs, Page, PageTask, Purpose, Strategy,
+    ActiveSet, Direction, Engine, EngineConfig, EngineError, Kernel, List, NamedPages, Needs, Page,
+    PageTask, Purpose, Strategy,
 };
 use cenote_store::Graph;
 
@@ -166,8 +166,8 @@ fn lists_over_many_pages_come_whole_by_every_strategy() {
     let expected: Vec<(u32, Vec<u32>)> = (0..).zip(lists).collect();
     for strategy in STRATEGIES {
         let kernel = Collect(Mutex::default());
-        let whole = Assembled::new(&kernel);
-        engine(&graph, strategy).visit("all", Direction::Out, ActiveSet::All, &whole).unwrap();
+        let engine = engine(&graph, strategy);
+        engine.visit_whole("all", Direction::Out, ActiveSet::All, &kernel).unwrap();
         let mut found = kernel.0.into_inner().unwrap();
         found.sort_unstable();
         assert!(found == expected, "{strategy}");

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{ActiveSet, Assembled, Direction, Engine, HugeVec, Kernel, List, VertexId};
+use cenote_engine::{ActiveSet, Direction, Engine, HugeVec, Kernel, List, VertexId};
 
 use super::super::lists::{Arena, ListWriter, NOWHERE, Supply};
 use super::super::load::neighbours;
@@ -59,8 +59,7 @@ impl Batch {
             repeats: superblock.duplicates_kept || superblock.self_loops_kept,
         };
         let active = ActiveSet::Within { from: vertices.start, to: vertices.end };
-        let (label, kernel) = ("window", Assembled::new(&kernel));
-        let locals = engine.visit(label, Direction::Out, active, &kernel)?;
+        let locals = engine.visit_whole("window", Direction::Out, active, &kernel)?;
         let mut loaded = Loaded::default();
         let mut written = Vec::with_capacity(locals.len());
         for local in locals {

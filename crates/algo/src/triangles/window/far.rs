@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cenote_engine::{ActiveSet, Assembled, Direction, Engine, Frontier, Kernel, List, VertexId};
+use cenote_engine::{ActiveSet, Direction, Engine, Frontier, Kernel, List, VertexId};
 
 use super::Sums;
 use crate::report::Result;
@@ -54,8 +54,8 @@ pub(super) fn count(engine: &Engine, kept: &[u32], sums: &Sums) -> Result<u64> {
     let mut middles = Frontier::new(engine.graph().vertices())?;
     middles.set(queries.iter().map(|&(w, _)| w));
     let answer = Answer { kept, queries: &queries, sums };
-    let (active, kernel) = (ActiveSet::In(&middles), Assembled::new(&answer));
-    let counts = engine.visit("left the window", Direction::Out, active, &kernel)?;
+    let active = ActiveSet::In(&middles);
+    let counts = engine.visit_whole("left the window", Direction::Out, active, &answer)?;
     Ok(counts.iter().sum())
 }
 
