@@ -28,9 +28,9 @@ const LEFT_STEPS: u64 = 256;
 /// A [`Kernel`] that assembles the pieces of lists that span pages, so that the inner kernel sees
 /// complete lists only. A list within one page is passed on as it is.
 ///
-/// Pages are read about in file order, so pieces wait for few others of their lists. Those for which
-/// there is no room ([`Assembled::bytes_for`]) are left out, and their lists read once more when the
-/// visit has ended: [`Assembled::finish`].
+/// Pages are read about in file order, so pieces wait for few others of their lists. Those for
+/// which there is no room ([`Assembled::bytes_for`]) are left out, and their lists read once more
+/// when the visit has ended: [`Assembled::finish`].
 #[derive(Debug)]
 pub struct Assembled<'a, K> {
     kernel: &'a K,

@@ -14,6 +14,7 @@ use cenote_engine::{
 };
 use rayon::prelude::*;
 
+use super::names::Named;
 use super::plan::{BandPlan, Layout, Shape, Traffic};
 use crate::neighbourhood::{PIECE_WORDS, directions, load};
 use crate::parallel;
@@ -21,10 +22,12 @@ use crate::report::{AlgoError, Result};
 use crate::residual::{ResidualPart, places, targets};
 
 /// Bytes of a value.
-const VALUE_BYTES: u64 = 4;
+pub(super) const VALUE_BYTES: u64 = 4;
 
-/// Words of a piece of a list beside its entries: the place up to which it is done, too.
-const WORDS_BESIDE: usize = PIECE_WORDS + 1;
+/// Words of a piece of a list beside its entries: the place up to which it is done, too, and then
+/// places in the queues of vertices whose values may fall.
+const WORDS_BESIDE: usize = PIECE_WORDS + QUEUE_WORDS;
+const QUEUE_WORDS: usize = 2;
 
 /// The part of the memory for lists that is planned to be used.
 const FILL: f64 = 0.9;
@@ -129,10 +132,14 @@ impl GatherPlan {
 /// whether values have changed.
 pub(crate) type Change<'f> = dyn FnMut(Range<VertexId>, &mut [u32], &mut [u32]) -> bool + 'f;
 
+/// What is done with the lists of a range that are in memory.
+pub(super) type EachWindow<'f, 'a> =
+    dyn FnMut(&mut Gather<'a>, Range<VertexId>, Vec<ResidualPart>) -> Result<()> + 'f;
+
 /// The memory of sweeps.
 pub(crate) struct Gather<'a> {
-    engine: &'a Engine,
-    file: &'a StateFile,
+    pub(super) engine: &'a Engine,
+    pub(super) file: &'a StateFile,
     pub layout: &'a Layout,
     room_words: usize,
     /// Values of a band.
@@ -156,8 +163,7 @@ impl<'a> Gather<'a> {
     }
 
     /// Gives all active vertices their next values. Values are read from one place in the file, and
-    /// all are written to the other one; if these are the same, only those of bands with an active
-    /// vertex, and a vertex may see next values of others.
+    /// all are written to the other one.
     pub fn sweep<T: Take>(
         &mut self,
         label: &str,
@@ -165,44 +171,51 @@ impl<'a> Gather<'a> {
         (values, next): (u64, u64),
         take: &T,
     ) -> Result<()> {
-        let mut pages = self.pages_of_words(self.room_words as u64);
+        let mut pages = self.pages_that_fit();
         for w in 0..self.layout.bands {
             self.engine.check_cancel()?;
             let range = self.layout.range(w);
             let (len, at) = (range.len(), VALUE_BYTES * u64::from(range.start));
-            let is_active = active.any_in(range.clone());
-            if !is_active && values == next {
-                continue;
-            }
             self.file.read(values + at, &mut self.own[..len])?;
-            if is_active {
-                self.window(
-                    (label, take.takes_loops()),
-                    (active, range),
-                    values,
-                    &mut pages,
-                    take,
-                )?;
+            if active.any_in(range.clone()) {
+                let first = range.start;
+                let lists = (label, take.takes_loops());
+                self.windows(lists, (active, range), &mut pages, &mut |gather, _, mut parts| {
+                    gather.replace(&mut parts, values, None)?;
+                    gather.with_own(|own| apply(&parts, (own, first), take))
+                })?;
             }
             self.file.write(next + at, &self.own[..len])?;
         }
         Ok(())
     }
 
-    /// The active vertices of a band, as many at a time as their lists fit. `pages` is the number
-    /// of pages of lists that did last.
-    fn window<T: Take>(
+    /// Pages of lists that fit in memory, on average.
+    pub(super) fn pages_that_fit(&self) -> u64 {
+        self.pages_of_words(self.room_words as u64)
+    }
+
+    /// Calls `with` with the values of the band.
+    pub(super) fn with_own<R>(&mut self, with: impl FnOnce(&[AtomicU32]) -> R) -> Result<R> {
+        let own = std::mem::replace(&mut self.own, HugeVec::zeroed(0)?).into_atomic();
+        let result = with(&own);
+        self.own = own.into_plain();
+        Ok(result)
+    }
+
+    /// Loads the active lists of a range, as many at a time as fit, and passes them to `each` with
+    /// the range that they are of. `pages` is the number of pages of lists that did last.
+    pub(super) fn windows(
         &mut self,
         (label, loops): (&str, bool),
         (active, range): (ActiveSet<'_>, Range<VertexId>),
-        values: u64,
         pages: &mut u64,
-        take: &T,
+        each: &mut EachWindow<'_, 'a>,
     ) -> Result<()> {
         let mut from = range.start;
         while from < range.end {
             let mut to = self.end_of(from, *pages).min(range.end);
-            let (mut parts, words) = loop {
+            let (parts, words) = loop {
                 match self.load((label, loops), (active, from..to))? {
                     Some(loaded) => break loaded,
                     None if to - from > 1 => to = from + (to - from) / 2,
@@ -212,10 +225,7 @@ impl<'a> Gather<'a> {
             // As many as would have filled the memory, about: lists that do not fit are read twice.
             let fitting = self.room_words as f64 / words.max(1) as f64 * FILL;
             *pages = ((self.pages_of(from..to) as f64 * fitting) as u64).max(1);
-            self.replace(&mut parts, values)?;
-            let own = std::mem::replace(&mut self.own, HugeVec::zeroed(0)?).into_atomic();
-            apply(&parts, (&own, range.start), take);
-            self.own = own.into_plain();
+            each(self, from..to, parts)?;
             from = to;
         }
         Ok(())
@@ -269,12 +279,18 @@ impl<'a> Gather<'a> {
             }
         }
         let pieces: usize = all.iter().map(ResidualPart::lists).sum();
-        let words = self.room_words - room + pieces;
+        let words = self.room_words - room + QUEUE_WORDS * pieces;
         Ok((words <= self.room_words || range.len() == 1).then_some((all, words)))
     }
 
-    /// Replaces every entry by the value of its vertex.
-    fn replace(&mut self, parts: &mut [ResidualPart], values: u64) -> Result<()> {
+    /// Replaces every entry by the value of its vertex. Of a band that is in `own`, values are
+    /// those there, and entries of some of its vertices become the names of these ([`Named`]).
+    pub(super) fn replace(
+        &mut self,
+        parts: &mut [ResidualPart],
+        values: u64,
+        own: Option<(usize, &Named)>,
+    ) -> Result<()> {
         // With each part goes how many entries of each of its lists are replaced.
         let with_done = parts.iter_mut().map(|part| (vec![0u32; part.lists()], part));
         let mut parts: Vec<_> = with_done.collect();
@@ -295,18 +311,23 @@ impl<'a> Gather<'a> {
             if !is_needed.into_inner() {
                 continue;
             }
-            let place = values + VALUE_BYTES * u64::from(range.start);
-            self.file.read(place, &mut self.band[..range.len()])?;
-            let of_band = &self.band[..range.len()];
+            let named = own.filter(|&(of, _)| of == band).map(|(_, named)| named);
+            if named.is_none() {
+                let place = values + VALUE_BYTES * u64::from(range.start);
+                self.file.read(place, &mut self.band[..range.len()])?;
+            }
+            let of_band = if named.is_none() { &self.band } else { &self.own };
+            let value = |v: VertexId| match named.and_then(|named| named.name(v)) {
+                Some(name) => name,
+                None => of_band[(v - range.start) as usize],
+            };
             parallel::for_each_mut(&mut parts, |_, (done, part)| {
                 let mut done = done.iter_mut();
                 part.for_each_mut(|entries| {
                     let Some(done) = done.next() else { return };
                     let left = &mut entries[*done as usize..];
                     let count = left.iter().take_while(|entry| **entry < range.end).count();
-                    for entry in &mut left[..count] {
-                        *entry = of_band[(*entry - range.start) as usize];
-                    }
+                    left[..count].iter_mut().for_each(|entry| *entry = value(*entry));
                     *done += count as u32;
                 });
             });

@@ -4,11 +4,12 @@
 //! vertex to the largest h such that h of its neighbours have a bound of at least h, until none
 //! falls any more: then bounds are the core numbers (Montresor, De Pellegrini and Miorandi, 2013).
 //! As many lists as fit are loaded, and the bounds of all their entries looked up in one pass over
-//! all bounds ([`gather`](crate::bands)). Later sweeps load only the lists of vertices with a
-//! neighbour whose bound fell.
+//! all bounds; among their vertices bounds fall until none does ([`fall`](crate::bands)). Later
+//! sweeps load only the lists of vertices with a neighbour whose bound fell, and, if these make
+//! others nearby fall, all lists around them.
 //!
-//! On skewed graphs some 20 sweeps suffice, the later ones over few vertices. A chain takes half as
-//! many as it has vertices.
+//! On skewed graphs some 20 sweeps suffice, the later ones over few vertices, on grids and chains
+//! two or three. A chain whose vertices lie anywhere takes up to half as many as it has vertices.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use cenote_engine::{Bitmap, Engine, EngineConfig, EngineError, Graph, StateFile,
 use super::bounds::bound_max;
 use super::inner::Histogram;
 use super::{Kcore, KcoreConfig};
-use crate::bands::{Changes, Gather, GatherPlan, Take};
+use crate::bands::{Changes, Fall, Gather, GatherPlan};
 use crate::estimate::{Estimate, Reads};
 use crate::neighbourhood::directions;
 use crate::report::{Result, Run, graph_pages};
@@ -64,7 +65,7 @@ pub(super) fn estimate(plan: GatherPlan, graph: &Graph, kcore: &KcoreConfig) -> 
     let single = graph.vertices() as f64 * missing;
     let reads = Reads::between(pass, likely, 10.0 * likely + 8.0 * single);
     let because = "a pass over the pages per sweep; later ones skip vertices whose neighbours did \
-                   not change; many more if cores are chains";
+                   not change; many more if cores are chains in no order";
     let estimate = plan.bands.estimate(graph, reads.visiting(passes * pass), because);
     let bytes_read_at_least = (pass as u64) * graph.page_bytes() as u64;
     Estimate { bytes_read_at_least, ..estimate }
@@ -91,7 +92,7 @@ pub(super) fn run(
             let label = format!("sweep {rounds}");
             let changed = engine.step(label.clone(), || {
                 let lower = Lower { most, changed: &changes.changed };
-                gather.sweep(&label, changes.active(), (bounds, bounds), &lower)?;
+                gather.fall(&label, changes.active(), bounds, &lower)?;
                 changes.take(&label)
             })?;
             if changed == 0 {
@@ -151,22 +152,29 @@ struct Lower<'a> {
     changed: &'a Bitmap,
 }
 
-impl Take for Lower<'_> {
+impl Fall for Lower<'_> {
     type Local = Histogram;
 
     fn local(&self) -> Histogram {
         Histogram::new(self.most)
     }
 
-    fn takes_loops(&self) -> bool {
-        false
+    fn most(&self) -> u32 {
+        self.most
     }
 
-    fn take(&self, histogram: &mut Histogram, v: VertexId, own: u32, values: &[&[u32]]) -> u32 {
-        let now = histogram.largest(own, values.iter().copied().flatten().copied());
-        if now < own {
-            self.changed.insert(v);
-        }
-        now
+    fn next(
+        &self,
+        histogram: &mut Histogram,
+        own: u32,
+        values: impl Iterator<Item = u32> + Clone,
+    ) -> u32 {
+        // Most do not fall.
+        let enough = values.clone().filter(|&value| value >= own).take(own as usize).count();
+        if enough == own as usize { own } else { histogram.largest(own, values) }
+    }
+
+    fn fallen(&self, v: VertexId) {
+        self.changed.insert(v);
     }
 }
