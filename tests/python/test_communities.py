@@ -131,7 +131,7 @@ def test_a_budget_too_small_for_what_is_between_communities_names_one_that_suffi
     cenote("import", "made.u32", "--undirected", "--out", "graph.cenote")
     plenty = cenote.json("run", method, "graph.cenote", "--memory", "1GiB")["result"]
     named = set()
-    for verb, memory in [("estimate", "1MiB"), ("run", "1MiB"), ("run", "2MiB"), ("run", "3MiB")]:
+    for verb, memory in [("estimate", "300KiB"), ("run", "1MiB"), ("run", "2MiB"), ("run", "3MiB")]:
         done = subprocess.run(
             [cenote.path, verb, method, "graph.cenote", "--memory", memory],
             cwd=cenote.folder, capture_output=True, text=True,
