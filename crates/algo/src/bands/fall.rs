@@ -28,8 +28,8 @@ pub(crate) trait Fall: Sync {
     /// No value is larger.
     fn most(&self) -> u32;
 
-    /// The next value of a vertex, at most `own`, from those of its neighbours. Only those from
-    /// `own` on may be the reason why it does not fall.
+    /// The next value of a vertex, at most `own`, from those of its neighbours. It must not matter
+    /// how those from `own` on differ.
     fn next(
         &self,
         local: &mut Self::Local,
@@ -154,6 +154,8 @@ impl<'a> Loaded<'a> {
                 for &at in &queue {
                     vertices += u64::from(self.try_one(at, fall, &mut alone, &mut next));
                 }
+                std::mem::swap(&mut queue, &mut next);
+                next.clear();
             } else {
                 let of_chunk = |local: &mut F::Local, chunk: &[u32]| {
                     let mut next = Vec::new();
@@ -162,13 +164,12 @@ impl<'a> Loaded<'a> {
                 };
                 let chunks = queue.par_chunks(ALONE_MAX);
                 let all: Vec<_> = chunks.map_init(|| fall.local(), of_chunk).collect();
+                queue.clear();
                 for (fell, more) in all {
                     vertices += fell;
-                    next.extend(more);
+                    queue.extend(more);
                 }
             }
-            std::mem::swap(&mut queue, &mut next);
-            next.clear();
         }
         Fallen { vertices, missed: self.missed.into_inner() }
     }
@@ -196,6 +197,7 @@ impl<'a> Loaded<'a> {
         self.own[(v - self.first) as usize].store(after, Ordering::Relaxed);
         fall.fallen(v);
         for u in entries.filter_map(|entry| self.named.vertex(entry)) {
+            // Of one outside of this range the fall makes no difference.
             let value = value_of(u);
             if value <= after || value > before {
                 continue;
