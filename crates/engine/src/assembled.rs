@@ -79,7 +79,8 @@ impl Engine {
 }
 
 impl<'a, K> Assembled<'a, K> {
-    /// Assembled lists of a visit of `engine` for `kernel`.
+    /// Assembled lists of a visit of `engine` for `kernel`. Without [`Assembled::finish`] after it
+    /// the kernel may miss lists; [`Engine::visit_whole`] does both.
     pub fn new(engine: &Engine, kernel: &'a K) -> Self {
         Self::with_room(kernel, room_bytes(engine.graph(), engine.config()))
     }
