@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -59,6 +59,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
     output::line(format!("\nDone in {:.0} s.", started.elapsed().as_secs_f64()))?;
     Ok(Outcome::Done)
 }
+
+/// The exit status of a measurement whose profile is not saved.
+const KEPT: i32 = 1;
 
 const FILES: [&str; 4] = ["debian-depends.tsv.zst", "debian.cenote", "kron.u32", "kron.cenote"];
 
@@ -154,11 +157,17 @@ impl Demo<'_> {
             .output()
             .with_context(|| format!("cannot run {}", self.command.display()))?;
         cancel::check()?;
-        if !out.status.success() {
+        if !is_done(args, out.status) {
             bail!("`cenote {}` failed ({})", args.join(" "), out.status);
         }
         Ok(serde_json::from_slice(&out.stdout).unwrap_or(Value::Null))
     }
+}
+
+/// Whether a step did its work. A drive that was measured while the machine was busy is, too, where
+/// its saved profile is calmer and therefore kept.
+fn is_done(args: &[&str], status: ExitStatus) -> bool {
+    status.success() || (args[0] == "profile" && status.code() == Some(KEPT))
 }
 
 fn say(title: &str) -> Result<()> {
@@ -194,6 +203,9 @@ fn drive(profile: &Value) -> String {
             size_profile["k_w"],
             size_profile["alpha"].as_f64().unwrap_or(f64::NAN)
         );
+    }
+    if let Some(kept) = profile["kept"].as_str() {
+        let _ = writeln!(text, "  {kept}");
     }
     text.trim_end().to_owned()
 }
@@ -255,5 +267,24 @@ fn answer(run: &Value) -> String {
             result["top"][0]["vertex"],
             result["top"][0]["rank"].as_f64().unwrap_or(0.0)
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    #[test]
+    fn a_profile_that_is_not_saved_ends_no_demo() {
+        let ended = |code: i32| ExitStatus::from_raw(code << 8);
+        for args in [["profile", "."], ["import", "."]] {
+            assert!(is_done(&args, ended(0)) && !is_done(&args, ended(2)));
+            assert_eq!(is_done(&args, ended(1)), args[0] == "profile");
+            assert!(!is_done(&args, ExitStatus::from_raw(9)), "killed");
+        }
+        let kept = serde_json::json!({ "sizes": [], "kept": "not saved: the machine was busy" });
+        assert_eq!(drive(&kept), "  not saved: the machine was busy");
     }
 }
