@@ -239,7 +239,15 @@ impl Parts {
     }
 }
 
-/// The vertex of every list of some parts, and its place for [`targets`].
+/// The vertex of every piece of some parts, ascending, and its place for [`targets`].
+pub(crate) fn index_of(parts: &[ResidualPart]) -> Vec<(VertexId, Place)> {
+    let mut index = Vec::with_capacity(parts.iter().map(ResidualPart::lists).sum());
+    index.extend(places(parts));
+    index.par_sort_unstable();
+    index
+}
+
+/// As [`index_of`], in the order of the parts.
 pub(crate) fn places(parts: &[ResidualPart]) -> impl Iterator<Item = (VertexId, Place)> {
     parts.iter().enumerate().flat_map(|(number, part)| {
         part.heads().map(move |(vertex, word)| (vertex, Place::new(number, word)))
@@ -284,17 +292,10 @@ impl Residual {
 
     /// The pieces of the list of `v`; none if it was not kept.
     pub fn pieces(&self, v: VertexId) -> impl Iterator<Item = &[VertexId]> {
-        let index = self.index.get_or_init(|| self.make_index());
+        let index = self.index.get_or_init(|| index_of(&self.parts));
         let first = index.partition_point(|&(vertex, _)| vertex < v);
         let pieces = index[first..].iter().take_while(move |&&(vertex, _)| vertex == v);
         pieces.map(|&(_, place)| targets(&self.parts, place))
-    }
-
-    fn make_index(&self) -> Vec<(VertexId, Place)> {
-        let mut index = Vec::with_capacity(self.lists);
-        index.extend(places(&self.parts));
-        index.par_sort_unstable();
-        index
     }
 
     /// The vertices for which `test` is true for any piece of the list, ascending; it is called for

@@ -173,7 +173,7 @@ impl<K: Kernel> Kernel for Assembled<'_, K> {
             return self.kernel.list(local, list);
         }
         if let Some(targets) = self.insert(list) {
-            self.show(local, list, &targets);
+            self.show(local, (list.vertex, list.page), &targets);
         }
     }
 
@@ -212,8 +212,9 @@ impl<K: Kernel> Assembled<'_, K> {
         let bound = longest_bytes(engine.graph()) / 4;
         let (mut lookup, mut targets) = (engine.lookup(direction)?, Vec::new());
         for &v in &left_out {
-            let mut missing = None;
+            let (mut missing, mut page) = (None, 0);
             lookup.list_backwards(v, |piece| {
+                page = piece.page;
                 if missing.is_none() && piece.degree <= bound {
                     targets.resize(piece.degree as usize, 0);
                     missing = Some(piece.degree);
@@ -227,19 +228,18 @@ impl<K: Kernel> Assembled<'_, K> {
             })?;
             // Pages that contradict each other are reported by `check`.
             if missing == Some(0) {
-                let list = List { vertex: v, page: 0, skip: 0, degree: 0, targets: &[] };
-                self.show(local, &list, &targets);
+                self.show(local, (v, page), &targets);
             }
         }
         lookup.finish(&format!("{label}: long lists"));
         Ok(())
     }
 
-    /// Shows the whole list of which one piece is given.
-    fn show(&self, local: &mut K::Local, piece: &List<'_>, targets: &[VertexId]) {
+    /// Shows a whole list, of which a piece lies on `page`.
+    fn show(&self, local: &mut K::Local, (vertex, page): (VertexId, u64), targets: &[VertexId]) {
         self.kernel.prefetch(head_of(targets));
         let degree = targets.len() as u64;
-        self.kernel.list(local, &List { skip: 0, degree, targets, ..*piece });
+        self.kernel.list(local, &List { vertex, page, skip: 0, degree, targets });
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod corrections;
 mod graph;
+mod whole_lists;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -217,67 +218,6 @@ fn threads_out_of_range_are_an_error() {
     }
     let none = EngineConfig::with_memory(64 << 20).threads(0);
     assert!(Assembled::bytes_for(&graph::of(vec![vec![]]), &none) < 64 << 20);
-}
-
-/// Counts how often it sees each list, which must be whole, and adds up the entries.
-struct Whole(Vec<AtomicU64>, AtomicU64);
-
-impl Kernel for Whole {
-    type Local = u64;
-
-    fn local(&self) -> u64 {
-        0
-    }
-
-    fn list(&self, shown: &mut u64, list: &List<'_>) {
-        assert!(list.is_whole() && list.targets.is_sorted(), "vertex {}", list.vertex);
-        self.0[list.vertex as usize].fetch_add(1, Ordering::Relaxed);
-        self.1.fetch_add(list.targets.len() as u64, Ordering::Relaxed);
-        *shown += 1;
-    }
-}
-
-#[test]
-fn lists_come_whole_once_whatever_room_their_pieces_have() {
-    // Every page ends within a list, and some lists have several pages for themselves.
-    let n = 40_000u32;
-    let degree = |v: u32| if v.is_multiple_of(8_000) { 9_000 } else { 60 };
-    let list = |v| {
-        let mut list: Vec<u32> = (1..=degree(v)).map(|i| (v + i) % n).collect();
-        list.sort_unstable();
-        list
-    };
-    let graph = graph::of((0..n).map(list).collect());
-    let (mut planned, mut before) = (0, 0);
-    for step in 18..56u64 {
-        let memory_bytes = (1 << (step / 2 + 10)) + (step % 2) * (1 << (step / 2 + 9));
-        let config = EngineConfig::with_memory(memory_bytes).threads(2);
-        let pieces = Assembled::bytes_for(&graph, &config);
-        assert!(pieces >= before, "more memory, fewer pieces: {pieces} bytes, {before} before");
-        before = pieces;
-        assert!(pieces < (memory_bytes / 16).max(512 << 10), "{memory_bytes} bytes: {pieces}");
-        let needs = Needs { what: "test", state_bytes: pieces, scratch_bytes: 0 };
-        let Ok(engine) = Engine::new(graph.clone(), config, &needs) else { continue };
-        planned += 1;
-        for room in [None, Some(0), Some(20_000)] {
-            let seen = Whole((0..n).map(|_| AtomicU64::new(0)).collect(), AtomicU64::new(0));
-            let (direction, active) = (Direction::Out, ActiveSet::All);
-            let shown = match room {
-                None => engine.visit_whole("all", direction, active, &seen).unwrap(),
-                Some(room) => {
-                    let whole = Assembled::with_room(&seen, room);
-                    let mut shown = engine.visit("all", direction, active, &whole).unwrap();
-                    assert!(shown.iter().sum::<u64>() < u64::from(n), "lists are left out");
-                    whole.finish("all", direction, (&engine, &mut shown)).unwrap();
-                    shown
-                }
-            };
-            assert_eq!(shown.iter().sum::<u64>(), u64::from(n), "a list is shown to one worker");
-            assert!(seen.0.iter().all(|times| times.load(Ordering::Relaxed) == 1));
-            assert_eq!(seen.1.into_inner(), (0..n).map(|v| u64::from(degree(v))).sum::<u64>());
-        }
-    }
-    assert!(planned > 20, "{planned} budgets");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::gather::{Gather, VALUE_BYTES};
 use super::names::Named;
 use crate::report::Result;
-use crate::residual::{Place, ResidualPart, places, targets};
+use crate::residual::{Place, ResidualPart, index_of, targets};
 
 /// So few vertices are looked at by one thread: on a path, one makes the next one fall.
 const ALONE_MAX: usize = 2048;
@@ -51,7 +51,7 @@ struct Fallen {
 
 impl Gather<'_> {
     /// Lets the values of active vertices fall, in their place in the file. Where these make others
-    /// nearby fall, those do, too.
+    /// nearby fall, those do, too. A vertex with an edge to itself is not its own neighbour.
     pub fn fall<F: Fall>(
         &mut self,
         label: &str,
@@ -59,7 +59,8 @@ impl Gather<'_> {
         values: u64,
         fall: &F,
     ) -> Result<()> {
-        let (mut pages, whole_pages) = (self.pages_that_fit(), self.pages_that_fit());
+        let whole_pages = self.pages_that_fit();
+        let mut pages = whole_pages;
         for band in 0..self.layout.bands {
             self.engine.check_cancel()?;
             let range = self.layout.range(band);
@@ -68,22 +69,17 @@ impl Gather<'_> {
             }
             let at = values + VALUE_BYTES * u64::from(range.start);
             self.file.read(at, &mut self.own[..range.len()])?;
-            let place = (band, values);
+            let (place, lists) = ((band, values), (label, false));
             let mut near = Vec::new();
-            let lists = (label, false);
-            self.windows(
-                lists,
-                (active, range.clone()),
-                &mut pages,
-                &mut |gather, window, parts| {
-                    let fallen = gather.fall_within(place, window.clone(), parts, fall)?;
-                    // On a path each vertex misses one, and of a graph of chance hardly any.
-                    if 2 * fallen.missed >= fallen.vertices.max(1) {
-                        near.push(window);
-                    }
-                    Ok(())
-                },
-            )?;
+            let in_band = (active, range.clone());
+            self.windows(lists, in_band, &mut pages, &mut |gather, window, parts| {
+                let fallen = gather.fall_within(place, window.clone(), parts, fall)?;
+                // On a path each vertex misses one, and of a graph of chance hardly any.
+                if 2 * fallen.missed >= fallen.vertices.max(1) {
+                    near.push(window);
+                }
+                Ok(())
+            })?;
             for part in near {
                 let (all, mut pages) = ((ActiveSet::All, part), whole_pages);
                 self.windows(lists, all, &mut pages, &mut |gather, window, parts| {
@@ -134,9 +130,7 @@ impl<'a> Loaded<'a> {
         named: &'a Named,
         (own, first): (&'a [AtomicU32], VertexId),
     ) -> Result<Self> {
-        let mut index = Vec::with_capacity(parts.iter().map(ResidualPart::lists).sum());
-        index.extend(places(parts));
-        index.par_sort_unstable();
+        let index = index_of(parts);
         let queued = Bitmap::new(index.len())?;
         Ok(Self { parts, index, named, own, first, queued, missed: AtomicU64::new(0) })
     }

@@ -19,7 +19,7 @@ use super::plan::{BandPlan, Layout, Shape, Traffic};
 use crate::neighbourhood::{PIECE_WORDS, directions, load};
 use crate::parallel;
 use crate::report::{AlgoError, Result};
-use crate::residual::{ResidualPart, places, targets};
+use crate::residual::{ResidualPart, index_of, targets};
 
 /// Bytes of a value.
 pub(super) const VALUE_BYTES: u64 = 4;
@@ -40,9 +40,6 @@ pub(crate) trait Take: Sync {
     type Local: Send;
 
     fn local(&self) -> Self::Local;
-
-    /// Whether a vertex with an edge to itself is its own neighbour.
-    fn takes_loops(&self) -> bool;
 
     /// The next value of `v`, from its own and those of its neighbours, in one or more slices.
     fn take(&self, local: &mut Self::Local, v: VertexId, own: u32, values: &[&[u32]]) -> u32;
@@ -162,7 +159,8 @@ impl<'a> Gather<'a> {
         })
     }
 
-    /// Gives all active vertices their next values. Values are read from one place in the file, and
+    /// Gives all active vertices their next values; one with an edge to itself is its own
+    /// neighbour. Values are read from one place in the file, and
     /// all are written to the other one.
     pub fn sweep<T: Take>(
         &mut self,
@@ -179,7 +177,7 @@ impl<'a> Gather<'a> {
             self.file.read(values + at, &mut self.own[..len])?;
             if active.any_in(range.clone()) {
                 let first = range.start;
-                let lists = (label, take.takes_loops());
+                let lists = (label, true);
                 self.windows(lists, (active, range), &mut pages, &mut |gather, _, mut parts| {
                     gather.replace(&mut parts, values, None)?;
                     gather.with_own(|own| apply(&parts, (own, first), take))
@@ -364,9 +362,7 @@ impl<'a> Gather<'a> {
 
 /// Gives every vertex whose lists are loaded its next value, in `own`, whose first vertex is given.
 fn apply<T: Take>(parts: &[ResidualPart], (own, first): (&[AtomicU32], VertexId), take: &T) {
-    let mut index = Vec::with_capacity(parts.iter().map(ResidualPart::lists).sum());
-    index.extend(places(parts));
-    index.par_sort_unstable();
+    let index = index_of(parts);
     let groups = index.par_chunk_by(|(a, _), (b, _)| a == b);
     groups.for_each_init(
         || take.local(),

@@ -11,6 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::ANSWERED_NO;
 use crate::cancel;
 use crate::output::{self, count, size};
 use crate::verb::Outcome;
@@ -59,9 +60,6 @@ pub fn run(args: &Args) -> Result<Outcome> {
     output::line(format!("\nDone in {:.0} s.", started.elapsed().as_secs_f64()))?;
     Ok(Outcome::Done)
 }
-
-/// The exit status of a measurement whose profile is not saved.
-const KEPT: i32 = 1;
 
 const FILES: [&str; 4] = ["debian-depends.tsv.zst", "debian.cenote", "kron.u32", "kron.cenote"];
 
@@ -167,7 +165,7 @@ impl Demo<'_> {
 /// Whether a step did its work. A drive that was measured while the machine was busy is, too, where
 /// its saved profile is calmer and therefore kept.
 fn is_done(args: &[&str], status: ExitStatus) -> bool {
-    status.success() || (args[0] == "profile" && status.code() == Some(KEPT))
+    status.success() || (args[0] == "profile" && status.code() == Some(ANSWERED_NO.into()))
 }
 
 fn say(title: &str) -> Result<()> {

@@ -61,10 +61,6 @@ impl Take for MostFrequent<'_> {
         Frequent::default()
     }
 
-    fn takes_loops(&self) -> bool {
-        true
-    }
-
     fn take(&self, frequent: &mut Frequent, v: VertexId, own: u32, values: &[&[u32]]) -> u32 {
         let most = frequent.of(values.iter().map(|part| part.iter().copied())).unwrap_or(own);
         if most != own {
