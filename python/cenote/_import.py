@@ -35,7 +35,7 @@ def import_graph(
     memory: Memory = "1GiB",
     page_bytes: int = 4096,
     free_space: int = 0,
-    codec: Literal["raw", "packed"] = "raw",
+    codec: Literal["packed", "raw"] = "packed",
     hub_neighbours: bool | Literal["auto"] = "auto",
     threads: int | None = None,
     overwrite: bool = False,
@@ -82,7 +82,7 @@ def import_graph(
         page_bytes: of the graph file, a power of two from 4,096 to 65,536.
         free_space: percent of each page of lists that stay free, 0 to 50: when changes are merged,
             lists grow into it before pages are split.
-        codec: the encoding of lists.
+        codec: the encoding of lists: "packed", gaps of few bits, or "raw", 4 bytes an entry.
         hub_neighbours: whether to store the neighbours of largest degree of each vertex.
         threads: worker threads [one per core].
         overwrite: replace the graph file if it exists.

@@ -46,8 +46,8 @@ def test_the_reference_has_every_verb_and_flag_with_its_help():
         for item in verb.items if words else []:
             assert item.text, f"{words}: {item.usage} has no help"
             assert item.name == "--help" or f"`{item.usage}`\n\n:   " in page, (words, item.usage)
-    assert "*possible values*: raw, packed" in pages["import.md"]
-    assert "    *default*: raw; " in pages["import.md"]
+    assert "*possible values*: packed, raw" in pages["import.md"]
+    assert "    *default*: packed; " in pages["import.md"]
 
 
 def test_figures_and_tables_are_those_of_the_rows():

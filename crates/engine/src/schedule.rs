@@ -7,13 +7,13 @@ use cenote_device::DEPTH_MAX;
 use cenote_device::Op;
 use cenote_device::plan::{Correction, Cost, CostFit, Observed, Planner};
 use cenote_pool::{PageId, Pool};
-use cenote_store::PageRun;
+use cenote_store::{Adjacency, PageRun};
 use serde::Serialize;
 
 use crate::config::{EngineConfig, Strategy};
-use crate::tasks::PageTask;
+use crate::tasks::{Chunks, PageTask};
 
-/// The fewest pages in a chunk of a dense frontier.
+/// A chunk of a dense frontier has so many pages at least, where more are left.
 const CHUNK_PAGES_MIN: u64 = 256;
 
 /// Buffers take 1 / `BUFFER_SHARE` of what the budget leaves: cached pages save more than the last
@@ -238,7 +238,12 @@ impl Schedule {
         Some(DriveCorrection { request, pages, gap_pages_planned, gap_pages })
     }
 
-    /// Pages in a chunk of a dense frontier.
+    /// How many pages a worker takes at a time.
+    pub(crate) fn chunks(&self, adjacency: &Adjacency) -> Chunks {
+        Chunks::new(adjacency, self.chunk_pages(), self.request_pages(), self.workers)
+    }
+
+    /// The most pages in a chunk of a dense frontier.
     pub(crate) fn chunk_pages(&self) -> u64 {
         (CHUNK_REQUESTS * self.request_pages()).max(CHUNK_PAGES_MIN)
     }

@@ -9,6 +9,17 @@ use cenote_store::{Adjacency, VertexId};
 use crate::error::{EngineError, Result};
 use crate::frontier::ActiveSet;
 
+/// The fewest raw pages of 4 KiB that a worker takes at a time, where more are left.
+const CHUNK_RAW_PAGES_MIN: u64 = 8;
+
+/// Entries of a full raw page of 4 KiB.
+const RAW_PAGE_ENTRIES: u64 = 1 << 10;
+
+/// How many raw pages of 4 KiB hold the entries of a page, in the mean: the work of visiting it.
+fn raw_pages_of(adjacency: &Adjacency) -> u64 {
+    (adjacency.stored_edges() / adjacency.pages().max(1)).div_ceil(RAW_PAGE_ENTRIES).max(1)
+}
+
 /// A page to fetch, with a range of the caller's indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageTask {
@@ -66,35 +77,52 @@ pub(crate) struct TaskSource<'a> {
     adjacency: &'a Adjacency,
     active: ActiveSet<'a>,
     tasks: Option<Cow<'a, [PageTask]>>,
-    /// The end of the pages of a dense set.
-    end: u64,
-    chunk: u64,
+    /// The pages of a dense set; where tasks are listed, their places.
+    pages: Range<u64>,
+    chunks: Chunks,
     next: AtomicU64,
 }
 
+/// How many pages a worker takes at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunks {
+    /// The most, and the fewest where more are left.
+    pages_max: u64,
+    pages_min: u64,
+    request_pages: u64,
+    workers: u64,
+}
+
+impl Chunks {
+    /// `request_pages`: pages of a full request.
+    pub fn new(adjacency: &Adjacency, pages_max: u64, request_pages: u64, workers: usize) -> Self {
+        let pages_min = (CHUNK_RAW_PAGES_MIN / raw_pages_of(adjacency)).max(1);
+        Self { pages_max, pages_min, request_pages, workers: workers as u64 }
+    }
+
+    /// How many come next of a dense set of `all` pages, of which `rest` are left: full requests,
+    /// and fewer towards the end, so that all workers end at about the same time.
+    fn next_of(self, all: u64, rest: u64) -> u64 {
+        let share = |pages: u64| pages.div_ceil(2 * self.workers).max(self.pages_min);
+        let request = self.request_pages.min(share(all));
+        share(rest).next_multiple_of(request).min(self.pages_max)
+    }
+
+    /// How many listed tasks a worker takes at a time.
+    fn of_tasks(self, tasks: usize) -> u64 {
+        (tasks as u64 / (4 * self.workers)).clamp(self.pages_min, self.pages_max)
+    }
+}
+
 impl<'a> TaskSource<'a> {
-    /// `chunk_pages`: how many pages a worker takes at a time from a dense frontier.
-    pub fn new(
-        adjacency: &'a Adjacency,
-        active: ActiveSet<'a>,
-        chunk_pages: u64,
-        workers: usize,
-    ) -> Self {
-        if let Some(list) = active.list() {
-            let tasks = Cow::Owned(PageTask::of_lists(adjacency, list));
-            let chunk = chunk_of(&tasks, chunk_pages, workers);
-            let (end, next) = (0, AtomicU64::new(0));
-            return Self { adjacency, active, tasks: Some(tasks), end, chunk, next };
-        }
-        let pages = dense_pages(adjacency, &active);
-        // A range of few pages is shared by the workers too.
-        let share = (pages.end - pages.start).div_ceil(2 * workers as u64).max(8);
-        let chunk = match active {
-            ActiveSet::Within { .. } => chunk_pages.min(share),
-            _ => chunk_pages,
+    pub fn new(adjacency: &'a Adjacency, active: ActiveSet<'a>, chunks: Chunks) -> Self {
+        let tasks: Option<Cow<'_, [PageTask]>> =
+            active.list().map(|list| PageTask::of_lists(adjacency, list).into());
+        let pages = match &tasks {
+            Some(tasks) => 0..tasks.len() as u64,
+            None => dense_pages(adjacency, &active),
         };
-        let (end, next) = (pages.end, AtomicU64::new(pages.start));
-        Self { adjacency, active, tasks: None, end, chunk, next }
+        Self { adjacency, active, tasks, next: AtomicU64::new(pages.start), pages, chunks }
     }
 
     /// A source of exactly these tasks.
@@ -104,8 +132,7 @@ impl<'a> TaskSource<'a> {
     pub fn of_tasks(
         adjacency: &'a Adjacency,
         tasks: &'a [PageTask],
-        chunk_pages: u64,
-        workers: usize,
+        chunks: Chunks,
     ) -> Result<Self> {
         let pages = adjacency.pages();
         if let Some(two) = tasks.windows(2).find(|two| two[0].page >= two[1].page) {
@@ -114,9 +141,9 @@ impl<'a> TaskSource<'a> {
         if let Some(last) = tasks.last().filter(|last| last.page >= pages) {
             return Err(EngineError::Tasks { page: last.page, before: 0, pages });
         }
-        let chunk = chunk_of(tasks, chunk_pages, workers);
-        let (active, tasks) = (ActiveSet::All, Some(Cow::Borrowed(tasks)));
-        Ok(Self { adjacency, active, tasks, end: 0, chunk, next: AtomicU64::new(0) })
+        let (active, places) = (ActiveSet::All, 0..tasks.len() as u64);
+        let tasks = Some(Cow::Borrowed(tasks));
+        Ok(Self { adjacency, active, tasks, pages: places, chunks, next: AtomicU64::new(0) })
     }
 
     /// Whether the visit reads every page.
@@ -137,15 +164,20 @@ impl<'a> TaskSource<'a> {
         self.tasks.as_ref().map(|tasks| tasks.len() as u64)
     }
 
+    /// How many raw pages of 4 KiB the lists of the listed pages fill.
+    pub fn listed_raw(&self) -> Option<u64> {
+        Some(self.listed()?.saturating_mul(raw_pages_of(self.adjacency)))
+    }
+
+    /// The most pages that may be visited.
+    pub fn pages_max(&self) -> u64 {
+        self.pages.end - self.pages.start
+    }
+
     /// Appends the next chunk of tasks, ascending by page; false if no chunk is left. A chunk of a
     /// dense frontier may be empty.
     pub fn next_chunk(&self, into: &mut Vec<PageTask>) -> bool {
-        let total = self.tasks.as_ref().map_or(self.end, |t| t.len() as u64);
-        let from = self.next.fetch_add(self.chunk, Ordering::Relaxed);
-        if from >= total {
-            return false;
-        }
-        let to = (from + self.chunk).min(total);
+        let Some((from, to)) = self.take() else { return false };
         match &self.tasks {
             Some(tasks) => into.extend_from_slice(&tasks[from as usize..to as usize]),
             None => into.extend(
@@ -155,6 +187,18 @@ impl<'a> TaskSource<'a> {
             ),
         }
         true
+    }
+
+    /// Takes the next chunk out of the pages.
+    fn take(&self) -> Option<(u64, u64)> {
+        let (all, end) = (self.pages_max(), self.pages.end);
+        let listed = self.tasks.as_ref().map(|tasks| self.chunks.of_tasks(tasks.len()));
+        let behind = |from: u64| {
+            let rest = end.checked_sub(from).filter(|rest| *rest > 0)?;
+            Some(from + listed.unwrap_or_else(|| self.chunks.next_of(all, rest)).min(rest))
+        };
+        let from = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, behind).ok()?;
+        Some((from, behind(from).expect("it was just taken")))
     }
 }
 
@@ -167,11 +211,6 @@ fn dense_pages(adjacency: &Adjacency, active: &ActiveSet<'_>) -> Range<u64> {
         }
         _ => 0..adjacency.pages(),
     }
-}
-
-/// How many listed tasks a worker takes at a time.
-fn chunk_of(tasks: &[PageTask], chunk_pages: u64, workers: usize) -> u64 {
-    (tasks.len() as u64 / (workers as u64 * 4)).clamp(8, chunk_pages)
 }
 
 /// How many pages hold an active list.

@@ -8,16 +8,18 @@ use crate::error::Result;
 use crate::explain::Counts;
 use crate::fetch::{Fetcher, Reads};
 
-/// A visit of at most this many pages runs on one worker: waking the others would cost more.
-const INLINE_PAGES_MAX: u64 = 24;
+/// A visit of at most this many raw pages of 4 KiB, or of packed ones with as many entries, runs on
+/// one worker: waking the others would cost more.
+const INLINE_RAW_PAGES_MAX: u64 = 24;
 
 /// A visit, as its records name it.
 pub(crate) struct Step {
     pub label: String,
     /// Vertices in the frontier, where that is known.
     pub frontier: Option<u64>,
-    /// How many pages are visited, where that is known.
-    pub pages: Option<u64>,
+    /// How many raw pages of 4 KiB hold the entries of the pages that are visited, where that is
+    /// known.
+    pub raw_pages: Option<u64>,
 }
 
 impl Engine {
@@ -59,7 +61,7 @@ impl Engine {
     ) -> Result<()> {
         let _busy = self.begin()?;
         let started_ns = self.clock.now_ns();
-        let is_inline = step.pages.is_some_and(|pages| pages <= INLINE_PAGES_MAX);
+        let is_inline = step.raw_pages.is_some_and(|pages| pages <= INLINE_RAW_PAGES_MAX);
         let failed = AtomicBool::new(false);
         let part = |worker: usize| -> Result<Counts> {
             // What look-ups of this thread have read before is not of this visit.

@@ -284,7 +284,7 @@ pub struct ImportConfig {
     /// Free space of each page of lists, in percent, at most 50: lists grow into it before pages
     /// are split.
     pub free_space: u32,
-    /// Codec of the lists.
+    /// Codec of the lists: packed, where nothing else is said.
     pub codec: Codec,
     /// Whether hub neighbours are stored.
     pub hub_neighbours: HubNeighboursChoice,
@@ -312,7 +312,7 @@ impl Default for ImportConfig {
             memory_bytes: 1 << 30,
             page_bytes: 4096,
             free_space: 0,
-            codec: Codec::Raw,
+            codec: Codec::Packed,
             hub_neighbours: HubNeighboursChoice::Auto,
             threads: 0,
             overwrite: false,

@@ -224,7 +224,7 @@ impl<'a> Import<'a> {
         self
     }
 
-    /// The encoding of lists.
+    /// The encoding of lists [default: packed].
     pub fn codec(mut self, codec: Codec) -> Self {
         self.config.codec = codec;
         self

@@ -116,9 +116,11 @@ fn a_reader_of_edges_that_stops_ends_the_thread() {
 fn damage_is_an_error_of_a_batch() {
     let many: Vec<(u64, u64)> = (0..300_000).map(|v| (v, v + 1)).collect();
     let (_folder, path) = graph(&many, Order::Natural);
+    let intact = Graph::open(&path).unwrap();
+    let page = intact.stored().adjacency(Direction::Out).unwrap().first_page() + 3;
+    drop(intact);
     let mut bytes = fs::read(&path).unwrap();
-    let middle = bytes.len() / 3;
-    bytes[middle] ^= 1;
+    bytes[4096 * page as usize + 100] ^= 1;
     fs::write(&path, bytes).unwrap();
     let graph = Graph::open(&path).unwrap();
     let error = EdgeBatches::new(Arc::clone(graph.stored())).unwrap().find_map(Result::err);

@@ -120,7 +120,7 @@ fn an_estimate_knows_the_requests_for_lists_in_many_places() {
         assert_eq!(answer.stats().bytes_read, estimate.plan.bytes_read);
         requests.push(found);
         let mut update = Update::open(&path).unwrap();
-        (0..n).step_by(17_000).for_each(|v| update.add(v, (v * 7 + 99_999 + round) % n).unwrap());
+        (0..n).step_by(13_000).for_each(|v| update.add(v, (v * 7 + 99_999 + round) % n).unwrap());
         update.commit().unwrap();
         let dirty = Graph::open(&path).unwrap().info().unwrap().dirty_pages;
         let merged = update.merge().unwrap();

@@ -43,7 +43,7 @@ fn info_has_the_promised_fields() {
     let expected = json!({
         "vertices": 5, "edges": 6, "stored_edges": 12, "pages": 1, "page_size": 4096,
         "page_bytes": 4096, "file_bytes": file_bytes, "directed": false, "in_edges": false,
-        "weighted": false, "codec": "raw", "format_version": 2, "used_bytes": file_bytes,
+        "weighted": false, "codec": "packed", "format_version": 2, "used_bytes": file_bytes,
         "space_amplification": 1.0,
     });
     for (field, value) in expected.as_object().unwrap() {
@@ -376,7 +376,8 @@ fn a_full_disk_during_import_leaves_no_half_graph() {
     bench.succeed("generate kron --scale 14 --out kron.u32");
     let before = bench.names();
     for kibibytes in [4, 64, 1024] {
-        let output = bench.with_files_limited("import kron.u32 --out kron.cenote", kibibytes);
+        let output =
+            bench.with_files_limited("import kron.u32 --codec raw --out kron.cenote", kibibytes);
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{kibibytes} KiB: {message}");
         crate::assert_one_line(&message);

@@ -244,7 +244,7 @@ fn full_tiers_are_one_line_and_the_graph_is_read_on() {
     bench.succeed("generate kron --scale 11 --out kron.u32");
     fs::create_dir(bench.path("tier")).unwrap();
     let tiers = "--tier fast=tier:100KiB --tier slow=tier:1400KiB --tier-block 4KiB";
-    bench.succeed(&format!("import kron.u32 --out g.cenote {tiers}"));
+    bench.succeed(&format!("import kron.u32 --codec raw --out g.cenote {tiers}"));
     let lines: String = (0..40_000).map(|i| format!("+ {} {}\n", i, 200_000 + i)).collect();
     let edges = bench.succeed("export g.cenote");
     let output = fed(&bench, "update g.cenote --stdin --durability sync", &lines);

@@ -9,20 +9,20 @@ use serde_json::Value;
 
 use crate::{Bench, names, parse, text};
 
-/// Half of a graph of 4 MiB fits the fast tier, and some blocks more.
+/// Half of a graph of 4 MiB, in raw pages, fits the fast tier, and some blocks more.
 const TIERS: &str = "--tier fast=fast:2100KiB --tier slow=slow";
 
 /// A folder with a graph over two tiers.
 fn tiered(flags: &str) -> Bench {
     let bench = bench();
-    bench.succeed(&format!("import kron.u32 --out graph.cenote {TIERS} {flags}"));
+    bench.succeed(&format!("import kron.u32 --codec raw --out graph.cenote {TIERS} {flags}"));
     bench
 }
 
 /// A folder with a graph in one file, and the same over two tiers.
 fn plain_and_tiered() -> Bench {
     let bench = tiered("--tier-policy tlru");
-    bench.succeed("import kron.u32 --out plain.cenote");
+    bench.succeed("import kron.u32 --codec raw --out plain.cenote");
     bench
 }
 
@@ -153,7 +153,7 @@ fn a_tier_that_is_missing_or_foreign_is_named() {
         assert!(message.contains(&fast.display().to_string()), "{verb}: {message}");
     }
     // Another graph's tier in its place; the slow one; nothing of the kind.
-    bench.succeed(&format!("import kron.u32 --out other.cenote {TIERS}"));
+    bench.succeed(&format!("import kron.u32 --codec raw --out other.cenote {TIERS}"));
     let other = member(&bench, "fast");
     for (what, words) in [(&other, "another graph"), (&member_of(&bench, "slow"), "slow")] {
         fs::copy(what, &fast).unwrap();
@@ -247,21 +247,22 @@ fn an_import_that_fails_leaves_nothing_and_one_that_replaces_cleans_up() {
         ("--tier fast=fast --tier slow=slow --tier-policy best", "best"),
         ("--tier-policy tlru", "--tier"),
     ] {
-        let message = bench.fail(&format!("import kron.u32 --out graph.cenote {flags}"));
+        let message =
+            bench.fail(&format!("import kron.u32 --codec raw --out graph.cenote {flags}"));
         assert!(message.contains(words), "{flags}: {message}");
         assert_eq!(bench.names(), before, "{flags}");
         for tier in ["fast", "slow"] {
             assert!(names(&bench.path(tier)).is_empty(), "{flags}: {:?}", names(&bench.path(tier)));
         }
     }
-    bench.succeed(&format!("import kron.u32 --out graph.cenote {TIERS}"));
+    bench.succeed(&format!("import kron.u32 --codec raw --out graph.cenote {TIERS}"));
     let first = member(&bench, "slow");
-    bench.fail(&format!("import kron.u32 --out graph.cenote {TIERS}"));
+    bench.fail(&format!("import kron.u32 --codec raw --out graph.cenote {TIERS}"));
     assert_eq!(member(&bench, "slow"), first);
-    bench.succeed(&format!("import kron.u32 --out graph.cenote --overwrite {TIERS}"));
+    bench.succeed(&format!("import kron.u32 --codec raw --out graph.cenote --overwrite {TIERS}"));
     assert_ne!(member(&bench, "slow"), first);
     bench.succeed("check graph.cenote");
-    bench.succeed("import kron.u32 --out graph.cenote --overwrite");
+    bench.succeed("import kron.u32 --codec raw --out graph.cenote --overwrite");
     assert!(names(&bench.path("slow")).is_empty() && names(&bench.path("fast")).is_empty());
     assert_eq!(bench.names(), ["fast", "graph.cenote", "kron.u32", "slow"]);
     let message = bench.fail("tier status graph.cenote");
@@ -273,7 +274,7 @@ fn an_interrupted_import_leaves_nothing_on_any_tier() {
     let bench = bench();
     // Of more edges than the memory holds.
     bench.succeed("generate kron --scale 19 --out kron.u32");
-    let args = format!("import kron.u32 --out graph.cenote {TIERS} --memory 24MiB");
+    let args = format!("import kron.u32 --codec raw --out graph.cenote {TIERS} --memory 24MiB");
     crate::interrupt::interrupt(&bench, &args, ".partial-", Signal::INT);
     for tier in ["fast", "slow"] {
         assert!(names(&bench.path(tier)).is_empty(), "{:?}", names(&bench.path(tier)));
@@ -292,7 +293,7 @@ fn a_graph_behind_a_link_keeps_its_policy_and_its_tiers() {
     assert_eq!(names(&bench.path("links")), ["link.cenote"]);
     assert_eq!(status(&bench)["has_state"], true);
     // Only the link is replaced.
-    bench.succeed("import kron.u32 --out links/link.cenote --overwrite");
+    bench.succeed("import kron.u32 --codec raw --out links/link.cenote --overwrite");
     bench.succeed("check graph.cenote");
 }
 
@@ -304,7 +305,7 @@ fn a_damaged_map_can_be_replaced() {
     map[16_384 + 100] ^= 1;
     fs::write(bench.path("graph.cenote"), map).unwrap();
     bench.fail("info graph.cenote");
-    let output = bench.run("import kron.u32 --out graph.cenote --overwrite");
+    let output = bench.run("import kron.u32 --codec raw --out graph.cenote --overwrite");
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stderr).contains("stay where they are"), "{}", text(&output.stderr));
     bench.succeed("check graph.cenote");
@@ -313,7 +314,7 @@ fn a_damaged_map_can_be_replaced() {
 #[test]
 fn a_file_of_ids_may_be_written_by_anybody() {
     let bench = bench();
-    bench.succeed("import kron.u32 --out plain.cenote --order random");
+    bench.succeed("import kron.u32 --codec raw --out plain.cenote --order random");
     let edges = bench.succeed("export plain.cenote");
     let id = edges.split_whitespace().next().unwrap();
     let expected = bench.succeed(&format!("neighbors plain.cenote {id} {id}"));

@@ -59,8 +59,7 @@ struct Flow<'v, 'f, C: Copies> {
     /// Pages of lists that are in memory.
     ready: VecDeque<(PageTask, PageRef<'f>)>,
     ready_max: usize,
-    /// Whether these come first: then pages are visited more nearly in order, so that delta runs
-    /// that do not stay in memory are read about once.
+    /// Whether these come first: [`Visit::is_in_order`].
     ready_first: bool,
     exhausted: bool,
     /// Requests in flight.
@@ -78,7 +77,7 @@ struct Flow<'v, 'f, C: Copies> {
 impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
     fn new(visit: &'v Visit<'v>, dispatch: &'v mut dyn Dispatch<C>, reads: &mut Reads<'f>) -> Self {
         let workers = visit.engine.config.threads as u64;
-        let share = visit.source.listed().unwrap_or(u64::MAX) / workers;
+        let share = visit.source.pages_max() / workers;
         Self {
             visit,
             dispatch,
@@ -89,7 +88,7 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
             weights: VecDeque::new(),
             ready: VecDeque::new(),
             ready_max: (share / 2).clamp(1, READY_MAX) as usize,
-            ready_first: visit.adjacency.run_reads().pages_again > 0,
+            ready_first: visit.is_in_order(),
             exhausted: false,
             loads: Slab::with_capacity(0),
             copies: Waiting::new(),

@@ -266,8 +266,7 @@ impl Engine {
         active: ActiveSet<'a>,
     ) -> Result<TaskSource<'a>> {
         self.check_active_set(&active)?;
-        let chunk_pages = self.schedule.chunk_pages();
-        Ok(TaskSource::new(adjacency, active, chunk_pages, self.config.threads))
+        Ok(TaskSource::new(adjacency, active, self.schedule.chunks(adjacency)))
     }
 
     fn named_pages<'a>(
@@ -275,7 +274,7 @@ impl Engine {
         adjacency: &'a Adjacency,
         tasks: &'a [PageTask],
     ) -> Result<TaskSource<'a>> {
-        TaskSource::of_tasks(adjacency, tasks, self.schedule.chunk_pages(), self.config.threads)
+        TaskSource::of_tasks(adjacency, tasks, self.schedule.chunks(adjacency))
     }
 
     fn column(&self, direction: Direction) -> Result<&WeightColumn> {
@@ -310,7 +309,7 @@ impl<'a> Visit<'a> {
     }
 
     fn step(&self, label: String) -> Step {
-        Step { label, frontier: self.source.frontier(), pages: self.source.listed() }
+        Step { label, frontier: self.source.frontier(), raw_pages: self.source.listed_raw() }
     }
 
     /// The physical number of a page.
@@ -359,8 +358,15 @@ impl<'a> Visit<'a> {
         self.engine.read_ahead.extend(&request, limits, follows, precedes)
     }
 
-    /// Whether to cache a page that was read. Full passes cache whole chunks spread evenly over the
-    /// file, so that the next pass always has pages to read beside those in memory.
+    /// Whether pages in memory are visited before others of their chunk: then pages are visited more
+    /// nearly in order, so that delta runs that do not stay in memory are read about once.
+    fn is_in_order(&self) -> bool {
+        self.adjacency.run_reads().pages_again > 0
+    }
+
+    /// Whether to cache a page that was read. Full passes cache as many pages as a request reads,
+    /// here and there, so that the next pass always has pages to read beside those in memory, in
+    /// full requests; whole chunks, where pages are visited in order.
     fn is_kept(&self, section: Section, page: u64) -> bool {
         if self.keeps == Keeps::Nothing {
             return false;
@@ -373,9 +379,12 @@ impl<'a> Visit<'a> {
             Section::Lists => page,
             Section::Weights => self.adjacency.pages() + page,
         };
-        let chunk = u128::from(place / self.engine.schedule.chunk_pages());
+        let schedule = &self.engine.schedule;
+        let group =
+            if self.is_in_order() { schedule.chunk_pages() } else { schedule.request_pages() };
+        let group = u128::from(place / group);
         let pages = self.adjacency.pages() + self.column.map_or(0, WeightColumn::pages);
         let pages = u128::from(pages.max(1));
-        frames >= pages || (chunk + 1) * frames / pages != chunk * frames / pages
+        frames >= pages || (group + 1) * frames / pages != group * frames / pages
     }
 }

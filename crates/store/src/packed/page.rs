@@ -1,7 +1,7 @@
 //! Collects lists for one packed page and encodes it.
 
-use super::widths::{Run, bit_length};
-use super::{Base, Fields, Places, items_max, zigzag};
+use super::widths::{LENGTHS, Run, bit_length};
+use super::{Base, CODES_PER_BYTE, Fields, Places, items_max, zigzag};
 use crate::VertexId;
 use crate::format::HEADER_BYTES;
 
@@ -165,9 +165,11 @@ impl PackedPage {
             Writer::new(page, places.length_codes, places.lengths, fields.length_widths);
         let stored = self.pieces.len().saturating_sub(1);
         self.pieces[..stored].iter().for_each(|length| lengths.put(*length));
+        lengths.finish();
         let mut entries =
             Writer::new(page, places.entry_codes, places.entries, fields.entry_widths);
         self.write_entries(base, &mut entries);
+        entries.finish();
         self.clear();
     }
 
@@ -200,29 +202,70 @@ impl PackedPage {
 struct Writer<'a> {
     page: &'a mut [u8],
     widths: [u8; 4],
-    /// Position of the first code, in bytes.
-    codes: usize,
-    count: usize,
-    /// Position of the next number, in bits.
-    bit: usize,
+    /// The code of the numbers of each bit length.
+    codes: [u8; LENGTHS],
+    /// Position of the byte of the next code, its codes so far, and how many.
+    code_at: usize,
+    code_byte: u8,
+    code_count: u32,
+    /// Position of the next four bytes of numbers, the bits that wait for them, and how many: less
+    /// than 32. A word that was just stored is not read again, which would wait for the store.
+    at: usize,
+    waiting: u64,
+    waiting_bits: u32,
 }
 
 impl<'a> Writer<'a> {
     fn new(page: &'a mut [u8], codes: usize, numbers: usize, widths: [u8; 4]) -> Self {
-        Self { page, widths, codes, count: 0, bit: numbers * 8 }
+        let (code_at, at) = (codes, numbers);
+        let code = |length| widths.iter().position(|width| usize::from(*width) >= length);
+        let codes = std::array::from_fn(|length| code(length).unwrap_or(widths.len()) as u8);
+        Self {
+            page,
+            widths,
+            codes,
+            code_at,
+            code_byte: 0,
+            code_count: 0,
+            at,
+            waiting: 0,
+            waiting_bits: 0,
+        }
     }
 
+    #[inline]
     fn put(&mut self, value: u32) {
-        let length = bit_length(value);
-        let code = self.widths.iter().position(|width| usize::from(*width) >= length);
-        let code = code.expect("the widths were chosen for these numbers");
-        self.page[self.codes + self.count / 4] |= (code << (self.count % 4 * 2)) as u8;
-        self.count += 1;
-        let at = self.bit / 8;
-        let mut word = [0; 8];
-        word.copy_from_slice(&self.page[at..at + 8]);
-        let word = u64::from_le_bytes(word) | u64::from(value) << (self.bit % 8);
-        self.page[at..at + 8].copy_from_slice(&word.to_le_bytes());
-        self.bit += usize::from(self.widths[code]);
+        // The widths were chosen for these numbers: one beyond them has no width.
+        let code = self.codes[bit_length(value)];
+        let width = self.widths[usize::from(code)];
+        self.code_byte |= code << (2 * self.code_count);
+        self.code_count += 1;
+        if self.code_count as usize == CODES_PER_BYTE {
+            self.put_codes();
+        }
+        self.waiting |= u64::from(value) << self.waiting_bits;
+        self.waiting_bits += u32::from(width);
+        if self.waiting_bits >= 32 {
+            self.page[self.at..self.at + 4].copy_from_slice(&(self.waiting as u32).to_le_bytes());
+            self.at += 4;
+            self.waiting >>= 32;
+            self.waiting_bits -= 32;
+        }
+    }
+
+    fn put_codes(&mut self) {
+        self.page[self.code_at] = self.code_byte;
+        self.code_at += 1;
+        (self.code_byte, self.code_count) = (0, 0);
+    }
+
+    /// Writes what waits.
+    fn finish(mut self) {
+        if self.code_count > 0 {
+            self.put_codes();
+        }
+        let bytes = self.waiting_bits.div_ceil(8) as usize;
+        let waiting = self.waiting.to_le_bytes();
+        self.page[self.at..self.at + bytes].copy_from_slice(&waiting[..bytes]);
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{PageFault, at_most, other};
 
 /// Number of bit lengths: 0 to 32.
-const LENGTHS: usize = 33;
+pub(crate) const LENGTHS: usize = 33;
 
 /// Bits of a number without leading zeros.
 #[inline]

@@ -98,8 +98,13 @@ pub(super) fn is_for_commit(graph: &Graph, batch: &Batch) -> bool {
 
 /// Pages of the lists of both directions.
 pub(super) fn list_pages(graph: &Graph) -> u64 {
+    of_lists(graph, Adjacency::pages)
+}
+
+/// The sum of what is counted of the lists of both directions.
+fn of_lists(graph: &Graph, count: fn(&Adjacency) -> u64) -> u64 {
     let lists = [Direction::Out, Direction::In].map(|direction| graph.adjacency(direction));
-    let [out, back] = lists.map(|lists| lists.map_or(0, Adjacency::pages));
+    let [out, back] = lists.map(|lists| lists.map_or(0, count));
     out + if graph.is_directed() { back } else { 0 }
 }
 
@@ -107,7 +112,10 @@ pub(super) fn run_pages(graph: &Graph) -> u64 {
     graph.superblock().section(SectionKind::DeltaRuns).map_or(0, |runs| runs.pages)
 }
 
-/// So many pages of delta runs are a share of the lists.
+/// So many pages of delta runs are a share of the lists, of packed ones as if they were raw: they
+/// take as much work to merge, and runs are not packed.
 pub(super) fn run_pages_max(graph: &Graph, percent: u64) -> u64 {
-    list_pages(graph).saturating_mul(percent) / 100
+    let entry_bytes = 4 * of_lists(graph, Adjacency::stored_edges);
+    let raw_pages = list_pages(graph).max(entry_bytes / graph.page_bytes() as u64);
+    raw_pages.saturating_mul(percent) / 100
 }

@@ -116,9 +116,9 @@ pub struct WriteLimits {
     /// Most changes of edges in the log, with those that cancel each other out. Each takes
     /// [`WriteLimits::CHANGE_BYTES`] of memory, and 32 bytes of a reader's, 40 or 48 with a weight.
     pub changes: usize,
-    /// Most bytes of delta runs, in percent of those of the lists: a full log becomes a run while
-    /// there is room, else it is merged into the lists with all runs. For 0 none does. Passes over
-    /// the lists take longer the more there is in runs.
+    /// Most bytes of delta runs, in percent of those of the lists, of packed ones as if they were
+    /// raw: a full log becomes a run while there is room, else it is merged into the lists with all
+    /// runs. For 0 none does. Passes over the lists take longer the more there is in runs.
     pub run_percent: u64,
     /// The same for batches that are too large for the log: in a series of them it is faster to
     /// merge more at a time. [`Store::settle`] ends the series.

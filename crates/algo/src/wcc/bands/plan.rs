@@ -6,7 +6,7 @@ use cenote_engine::{
 };
 
 use crate::bands::{band_of_each, block_bytes, buffer_bytes, fewest_bands};
-use crate::estimate::{Estimate, Reads, may_be_in_bands};
+use crate::estimate::{Estimate, Reads, kept, may_be_in_bands};
 use crate::ranks;
 use crate::report::{Bands, Result, pages};
 
@@ -162,10 +162,11 @@ impl BandPlan {
         let (reads, because) = match (hub_neighbours, graph.is_directed()) {
             (hubs, true) => {
                 let hubs = hubs.unwrap_or(0.0);
-                let passes = |of_hubs: f64| 2.0 * all + of_hubs * hubs;
+                let again = 1.0 - kept(graph, &self.memory, pages(graph, Direction::Out));
+                let passes = |of_hubs: f64| (1.0 + again) * all + of_hubs * hubs;
                 let reads =
                     Reads::between(passes(1.0), passes(HUB_PASSES), passes(HUB_PASSES) + blocks);
-                (reads, "two passes over the pages")
+                (reads, "two passes over the pages, less what stays in memory")
             }
             (Some(hubs), false) => (
                 Reads::between(hubs, HUB_PASSES * hubs, HUB_PASSES * hubs + 2.0 * all + blocks),
