@@ -14,13 +14,14 @@ with `-directed` or `-undirected` says otherwise. Repeated edges and loops are l
 whole numbers from 1 to 255. Directed graphs have in-edges and `scc`, others triangles and core
 numbers.
 
-Cenote's graphs are imported with `--order auto`, or another. It runs cold, with a share of the
-graph's pages as memory plus its vertex state, and its reads are counted; as much memory is touched
-and freed before, since a virtual machine may have given it back to its host. The rivals have the
+Cenote's graphs are imported with `--order auto`, or another. It runs cold, with a share of what the
+lists take at four bytes an entry as memory, whatever they take in the file, plus its vertex state,
+and its reads are counted; as much memory is touched and freed before, since a virtual machine may
+have given it back to its host. The rivals have the
 graph in memory, and their loading is not counted: NetworKit, igraph, rustworkx and SciPy where
 Python has them, the crate `graph` where `graph-rival` has been built, and the GAP benchmark suite
 where the environment variable GAPBS names the folder of its built programs. ACGraph, where ACGRAPH
-names that of its programs, reads from the drive, with a tenth of the pages as memory for blocks.
+names that of its programs, reads from the drive, with a tenth of the lists as memory for blocks.
 Contenders take turns; figures are medians. After a call of more than a third of --limit seconds a
 contender does not repeat that kernel, and one of more than --limit is ended and recorded as such.
 Contenders must agree on the answers. Rows go to experiments/runs/DATE-gap.jsonl, from which
@@ -80,6 +81,11 @@ GAP_ANSWERS = {
 NARROW, WIDE = ["2", "16", "64"], ["128", "1024", "8192"]
 
 
+def list_bytes(info):
+    """What the lists of a graph take at four bytes an entry, as programs in memory have them."""
+    return 4 * info["stored_edges"]
+
+
 class Cenote:
     """Ours, within a share of the pages."""
 
@@ -94,10 +100,10 @@ class Cenote:
         return [kernel, graph, *map(str, given)]
 
     def memory(self, kernel):
-        """The share of the pages, and the state of the vertices beside it. For all pages, also
+        """The share of the lists, and the state of the vertices beside it. For all lists, also
         buffers for their reads, so that they stay in memory."""
         info = output([CENOTE, "info", self.command(kernel)[1], "--json"])
-        pages = int(info["page_bytes"] * self.share / 100)
+        pages = int(list_bytes(info) * self.share / 100)
         pages = pages * 6 // 5 + 8 * MIB if self.share >= 100 else pages
         refused = subprocess.run(
             [CENOTE, "run", *self.command(kernel), "--memory", "1"], capture_output=True, text=True)
@@ -212,7 +218,7 @@ class Gap:
 
 
 class AcGraph:
-    """ACGraph, which reads its graph from the drive too. A tenth of our pages is its memory for
+    """ACGraph, which reads its graph from the drive too. A tenth of the lists is its memory for
     blocks, beside its vertex state. It has no weights."""
 
     def __init__(self, bench, folder, source, name):
@@ -222,8 +228,8 @@ class AcGraph:
             self.convert(np.diff(np.load(folder / "offsets.npy")).max())
         # Its vertices have other numbers.
         inside = np.fromfile(self.graph / "v2id", "<u4")[source]
-        pages = output([CENOTE, "info", folder / "graph.cenote", "--json"])["page_bytes"]
-        self.pool = ["-tn", "2", "-cmb", str(max(pages // 10 // MIB, 1))]
+        lists = list_bytes(output([CENOTE, "info", folder / "graph.cenote", "--json"]))
+        self.pool = ["-tn", "2", "-cmb", str(max(lists // 10 // MIB, 1))]
         self.kernels = {"bfs": ["bfs", "-src", str(inside)]}
         if not np.load(folder / "directed.npy"):
             self.kernels["wcc"] = ["wcc_lp"]

@@ -358,8 +358,8 @@ impl<'a> Visit<'a> {
         self.engine.read_ahead.extend(&request, limits, follows, precedes)
     }
 
-    /// Whether pages in memory are visited before others of their chunk: then pages are visited more
-    /// nearly in order, so that delta runs that do not stay in memory are read about once.
+    /// Whether pages in memory are visited before others of their chunk: then pages are visited
+    /// more nearly in order, so that delta runs that do not stay in memory are read about once.
     fn is_in_order(&self) -> bool {
         self.adjacency.run_reads().pages_again > 0
     }
