@@ -27,10 +27,35 @@ use crate::worklist::{APART_CLUSTERED, LATTICE_PAGES_SHARE, Progress, Slack, Wor
 /// Vertices of chains between two checks for cancellation.
 const CANCEL_VERTICES: u64 = 1 << 16;
 
+/// The levels of an asynchronous search.
+pub(crate) trait Levels: Sync {
+    /// The level of a vertex that was reached.
+    fn level(&self, v: VertexId) -> u32;
+
+    /// Lowers the level of a vertex; the level before, if that was higher.
+    fn lower(&self, v: VertexId, to: u32) -> Option<u32>;
+}
+
+impl Levels for [AtomicU32] {
+    #[inline(always)]
+    fn level(&self, v: VertexId) -> u32 {
+        self[v as usize].load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn lower(&self, v: VertexId, to: u32) -> Option<u32> {
+        let cell = &self[v as usize];
+        if cell.load(Ordering::Relaxed) <= to {
+            return None;
+        }
+        Some(cell.fetch_min(to, Ordering::Relaxed)).filter(|before| *before > to)
+    }
+}
+
 /// An asynchronous search.
-pub(crate) struct Asynchronous<'a> {
+pub(crate) struct Asynchronous<'a, L: ?Sized = [AtomicU32]> {
     engine: &'a Engine,
-    levels: &'a [AtomicU32],
+    levels: &'a L,
     /// Vertices whose level fell after the first piece of their list was last followed.
     worklist: Worklist<'a>,
     progress: Progress,
@@ -41,9 +66,9 @@ pub(crate) struct Asynchronous<'a> {
     chains: Option<Chains>,
 }
 
-impl<'a> Asynchronous<'a> {
+impl<'a, L: Levels + ?Sized> Asynchronous<'a, L> {
     /// A search without active vertices. `active` is an empty set over the vertices.
-    pub fn new(engine: &'a Engine, levels: &'a [AtomicU32], active: &'a Bitmap) -> Result<Self> {
+    pub fn new(engine: &'a Engine, levels: &'a L, active: &'a Bitmap) -> Result<Self> {
         let adjacency = engine.graph().adjacency(Direction::Out).expect("every graph has lists");
         let worklist = Worklist::new(adjacency, active)?;
         let (progress, level_max) = (Progress::default(), AtomicU32::new(UNREACHED));
@@ -70,21 +95,6 @@ impl<'a> Asynchronous<'a> {
     /// every round and must not rise.
     pub fn run(&self, level_max: impl Fn() -> u32) -> Result<()> {
         self.run_rounds(&mut self.rounds(), u64::MAX, &level_max)
-    }
-
-    /// The same, by chains too once a share of the pages was visited.
-    pub fn run_with_chains(&mut self, level_max: impl Fn() -> u32) -> Result<()> {
-        let visits_max = pages(self.engine.graph(), Direction::Out) / LATTICE_PAGES_SHARE;
-        let mut rounds = self.rounds();
-        self.run_rounds(&mut rounds, visits_max, &level_max)?;
-        if self.visits() > visits_max {
-            self.chains = Chains::load(self.engine, self.levels)?;
-            self.run_rounds(&mut rounds, u64::MAX, &level_max)?;
-            if self.chains.is_some() {
-                Chains::unlink(self.levels);
-            }
-        }
-        Ok(())
     }
 
     fn rounds(&self) -> Rounds {
@@ -162,7 +172,24 @@ pub(crate) struct Within {
     found: VecDeque<(u32, VertexId)>,
 }
 
-impl Kernel for Asynchronous<'_> {
+impl Asynchronous<'_> {
+    /// As [`Asynchronous::run`], by chains too once a share of the pages was visited.
+    pub fn run_with_chains(&mut self, level_max: impl Fn() -> u32) -> Result<()> {
+        let visits_max = pages(self.engine.graph(), Direction::Out) / LATTICE_PAGES_SHARE;
+        let mut rounds = self.rounds();
+        self.run_rounds(&mut rounds, visits_max, &level_max)?;
+        if self.visits() > visits_max {
+            self.chains = Chains::load(self.engine, self.levels)?;
+            self.run_rounds(&mut rounds, u64::MAX, &level_max)?;
+            if self.chains.is_some() {
+                Chains::unlink(self.levels);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<L: Levels + ?Sized> Kernel for Asynchronous<'_, L> {
     type Local = Within;
 
     fn local(&self) -> Within {
@@ -175,7 +202,7 @@ impl Kernel for Asynchronous<'_> {
         let (starting, runs_on) = (self.worklist.starting(number), self.worklist.runs_on(number));
         let (mut followed, mut reached) = (0, 0);
         while let Some((level, v)) = within.next() {
-            if self.levels[v as usize].load(Ordering::Relaxed) < level {
+            if self.levels.level(v) < level {
                 continue;
             }
             followed += 1;
@@ -204,22 +231,21 @@ impl Kernel for Asynchronous<'_> {
     }
 }
 
-impl Asynchronous<'_> {
-    /// Lowers the level of `v` to `level`; the level before, if that was higher.
+impl<L: Levels + ?Sized> Asynchronous<'_, L> {
+    /// Lowers the level of `v` to `level`, if that matters; the level before, if that was higher.
     #[inline(always)]
     fn lower(&self, v: VertexId, level: u32) -> Option<u32> {
-        let cell = &self.levels[v as usize];
-        if level > self.level_max.load(Ordering::Relaxed) || cell.load(Ordering::Relaxed) <= level {
-            return None;
+        match level > self.level_max.load(Ordering::Relaxed) {
+            true => None,
+            false => self.levels.lower(v, level),
         }
-        Some(cell.fetch_min(level, Ordering::Relaxed)).filter(|before| *before > level)
     }
 
     /// Takes the active vertices of a page, with their levels.
     fn take_active(&self, within: &mut Within, page: &Page<'_>, number: u64) {
         self.worklist.take(number, page, |v| within.before.push((0, v)));
         for (level, v) in &mut within.before {
-            *level = self.levels[*v as usize].load(Ordering::Relaxed);
+            *level = self.levels.level(*v);
         }
         // Descending: the next is popped from the end.
         within.before.sort_unstable_by(|a, b| b.cmp(a));

@@ -48,6 +48,7 @@ use crate::ranks::{NO_PARENT, Parents, default_source, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, pages};
 use crate::worklist::{Worklist, for_steps};
 pub(crate) use asynchronous::Asynchronous;
+use asynchronous::Levels;
 use chains::Chains;
 use search::Search;
 pub use verify::verify;

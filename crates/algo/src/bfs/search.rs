@@ -215,7 +215,7 @@ impl<'e> Search<'e> {
 
     fn finish_asynchronously(&mut self) -> Result<()> {
         fill_cache(self.engine)?;
-        let mut search = Asynchronous::new(self.engine, &self.levels, self.next.bits())?;
+        let mut search = Asynchronous::new(self.engine, &*self.levels, self.next.bits())?;
         self.frontier.bits().iter().for_each(|v| search.activate(v, self.level));
         search.run_with_chains(|| self.goal.level_max(&self.levels))?;
         let level_max = self.goal.level_max(&self.levels);

@@ -1,4 +1,4 @@
-//! The log of levels: vertices in the order of their levels, by band.
+//! The log of levels: vertices by band, mostly in the order of their levels.
 //!
 //! A block holds words: vertices, and before the first of a level [`LEVEL`] and that level.
 
@@ -28,7 +28,7 @@ impl<'a> Log<'a> {
         Self { layout, writer: blocks.writer(), levels: vec![0; layout.bands] }
     }
 
-    /// Appends a vertex. Levels of a band do not fall.
+    /// Appends a vertex: 4 bytes, or 12 if the one before in its band has another level.
     #[inline]
     pub fn push(&mut self, v: VertexId, level: u32) -> Result<()> {
         let band = self.layout.band_of(v);

@@ -8,6 +8,9 @@
 //! Steps are top-down, bottom-up or over hub neighbours, as in memory; only that lists of unvisited
 //! vertices are not kept, so each step decides again what is less to read.
 //!
+//! After many small steps, as on a grid or a road, a step finds the levels of a [`window`] at once,
+//! page by page, where memory has room for a byte a vertex.
+//!
 //! - [`plan`]: sizes and estimate; [`run`](mod@run): the steps; [`kernels`]: one step; [`log`]: the
 //!   log of levels
 //!
@@ -17,6 +20,7 @@ mod kernels;
 mod log;
 mod plan;
 mod run;
+mod window;
 
 pub(super) use plan::{choose, estimate};
 pub(super) use run::run;

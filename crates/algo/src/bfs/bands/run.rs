@@ -10,9 +10,11 @@ use cenote_engine::{
 use super::super::{Bfs, BfsConfig, asks_hub_neighbours};
 use super::kernels::{BottomUp, BottomUpHubNeighbours, TopDown};
 use super::log::{Log, write_levels};
+use super::window::{self, Window};
 use crate::bands::parents::{self, Pairs, Proposals, Propose};
 use crate::bands::{BandPlan, list_max};
 use crate::report::{Result, Run, pages};
+use crate::worklist::StepBudget;
 
 /// A bottom-up step is tried only if the frontier has at least one page in so many: counting the
 /// pages of unvisited vertices looks at every page.
@@ -27,7 +29,7 @@ pub(in super::super) fn run(
     graph: &Arc<Graph>,
     config: EngineConfig,
     (sources, bfs): (Vec<VertexId>, &BfsConfig),
-    plan: &BandPlan,
+    (plan, has_window): &(BandPlan, bool),
 ) -> Result<Bfs> {
     let engine = Engine::new(Arc::clone(graph), config, &plan.needs)?;
     engine.install(|| {
@@ -36,7 +38,8 @@ pub(in super::super) fn run(
         let blocks = Blocks::new(&engine, &file, layout.bands, layout.block_bytes);
         let pairs = Pairs::new(&engine, &file, layout.bands, layout.block_bytes);
         let proposals = bfs.parents.then(|| Proposals::new(&engine, layout, &pairs));
-        let mut search = Search::new(&engine, Log::new(layout, &blocks), proposals.as_ref(), bfs)?;
+        let (log, has) = (Log::new(layout, &blocks), (bfs, *has_window));
+        let mut search = Search::new(&engine, log, proposals.as_ref(), has)?;
         search.run(&sources)?;
         let (depth, reached, ended_early) = (search.level, search.reached, search.is_done(bfs));
         // The sets are not needed any more.
@@ -65,6 +68,11 @@ struct Search<'a, 'p> {
     next: Frontier,
     /// Vertices that a step need not read beyond their hub neighbours.
     settled: Option<Bitmap>,
+    /// Where memory has room for it, and steps may be many.
+    window: Option<Window>,
+    step_budget: StepBudget,
+    /// Whether there were many small steps.
+    is_deep: bool,
     level: u32,
     reached: u64,
 }
@@ -74,7 +82,7 @@ impl<'a, 'p> Search<'a, 'p> {
         engine: &'a Engine,
         log: Log<'a>,
         proposals: Option<&'a Proposals<'p>>,
-        bfs: &'a BfsConfig,
+        (bfs, has_window): (&'a BfsConfig, bool),
     ) -> Result<Self> {
         let n = engine.graph().vertices();
         let settled = asks_hub_neighbours(engine.graph(), engine.config().strategy, bfs);
@@ -87,6 +95,9 @@ impl<'a, 'p> Search<'a, 'p> {
             frontier: Frontier::with_list_max(n, list_max(n))?,
             next: Frontier::with_list_max(n, list_max(n))?,
             settled: if settled { Some(Bitmap::new(n)?) } else { None },
+            window: if has_window { Some(Window::new(engine.graph())?) } else { None },
+            step_budget: StepBudget::new(engine.graph(), has_window),
+            is_deep: false,
             level: 0,
             reached: 0,
         })
@@ -105,6 +116,12 @@ impl<'a, 'p> Search<'a, 'p> {
         }
         self.advance()?;
         while !self.frontier.is_empty() && !self.is_done(self.bfs) {
+            if self.is_deep && window::is_worth(&self.frontier, self.engine.graph()) {
+                if let Some(window) = self.window.take() {
+                    self.window = Some(self.step_of_many(window)?);
+                    continue;
+                }
+            }
             self.level += 1;
             self.step()?;
             self.advance()?;
@@ -126,11 +143,39 @@ impl<'a, 'p> Search<'a, 'p> {
         Ok(())
     }
 
+    /// Finds the levels of a window, and the frontier on its last level.
+    fn step_of_many(&mut self, mut window: Window) -> Result<Window> {
+        let first = (&self.frontier, self.level);
+        let sets = (&self.visited, self.next.bits());
+        let last = window.search(self.engine, first, sets, &self.bfs.targets)?;
+        let (mut deepest, mut part) = (self.level, FrontierPart::default());
+        window.for_each(|v, level| {
+            if level <= last {
+                self.visited.insert(v);
+                self.reached += 1;
+                deepest = deepest.max(level);
+                self.log.push(v, level)?;
+            }
+            if level == last {
+                self.next.add(v, &mut part);
+            }
+            Ok(())
+        })?;
+        self.next.seal([part]);
+        self.frontier.clear();
+        std::mem::swap(&mut self.frontier, &mut self.next);
+        // As a step that finds nothing leaves it.
+        self.level = deepest + u32::from(self.frontier.is_empty());
+        Ok(window)
+    }
+
     /// Finds the next frontier, by whatever reads least.
     fn step(&mut self) -> Result<()> {
         let frontier_pages =
             self.engine.active_pages(Direction::Out, &ActiveSet::In(&self.frontier));
-        let all_pages = pages(self.engine.graph(), Direction::Out);
+        let graph = self.engine.graph();
+        self.is_deep = self.step_budget.is_exhausted(graph, &self.frontier, frontier_pages);
+        let all_pages = pages(graph, Direction::Out);
         let hubs = self.engine.graph().hub_neighbours().filter(|_| self.settled.is_some());
         let least = hubs
             .map(|hubs| (HUB_NEIGHBOURS_TIMES * hubs.pages()).max(all_pages / HUB_NEIGHBOURS_PART));

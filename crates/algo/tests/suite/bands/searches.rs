@@ -11,6 +11,7 @@ use super::{
     Orders, PLENTY, assert_close, budgets, config, folder, graphs, graphs_with, is_empty, updated,
 };
 use crate::orders;
+use crate::plain::Plain;
 
 fn check_bfs(
     case: &str,
@@ -244,4 +245,38 @@ fn distances_in_bands_do_not_depend_on_order_and_codec() {
 #[ignore = "long: make soak"]
 fn longer_distances_in_bands_do_not_depend_on_order_and_codec() {
     check_distances_in_orders(Orders::All);
+}
+
+/// A search of many small levels finds a window of them at a time.
+#[test]
+fn a_grid_in_bands_is_read_a_few_times() {
+    const SIDE: u32 = 400;
+    let n = SIDE * SIDE;
+    let right = (0..n).filter(|v| v % SIDE + 1 < SIDE).map(|v| (v, v + 1));
+    let down = (0..n - SIDE).map(|v| (v, v + SIDE));
+    let edges: Vec<_> = right.chain(down).collect();
+    let graph = Plain::of(n, &edges, false).stored();
+    let folder = folder();
+    let middle = SIDE / 2 * SIDE + SIDE / 3;
+    let searches = [
+        BfsConfig::from(0),
+        BfsConfig::from(0).sources(vec![3, middle]),
+        BfsConfig::from(0).targets(vec![n - SIDE, middle]),
+        BfsConfig::from(0).targets(vec![n - 1]),
+    ];
+    for (search, memory_bytes) in
+        searches.iter().flat_map(|search| [(search, 600_000), (search, 450_000)])
+    {
+        let expected = bfs::run(&graph, config(folder.path(), PLENTY, 2), search).unwrap();
+        let found = bfs::run(&graph, config(folder.path(), memory_bytes, 2), search).unwrap();
+        assert!(found.run.bands.as_ref().unwrap().because.contains("window"));
+        assert!(expected.levels() == found.levels());
+        let counts = |bfs: &Bfs| (bfs.reached, bfs.depth, bfs.ended_early);
+        assert_eq!(counts(&expected), counts(&found));
+        let stats = found.run.stats;
+        let bytes = graph.adjacency(Direction::Out).unwrap().pages() * graph.page_bytes() as u64;
+        let passes = (stats.bytes_read - stats.state_bytes_read) as f64 / bytes as f64;
+        println!("{memory_bytes}: {passes:.1} passes, {stats:?}");
+        assert!(passes < 30.0, "{passes} passes");
+    }
 }
