@@ -55,7 +55,8 @@ impl Engine {
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
         let next = AtomicU64::new(pages.start);
-        let step = Step { label, frontier: None, raw_pages: Some(pages.end - pages.start) };
+        let count = Some(pages.end - pages.start);
+        let step = Step { label, frontier: None, pages: count, raw_pages: count };
         self.on_workers(step, |reads| {
             reads.extents();
             let mut local = kernel.local();

@@ -12,13 +12,17 @@ use crate::fetch::{Fetcher, Reads};
 /// one worker: waking the others would cost more.
 const INLINE_RAW_PAGES_MAX: u64 = 24;
 
+/// A visit of at most this many pages does not read those again that are still in a buffer.
+const REUSING_PAGES_MAX: u64 = 24;
+
 /// A visit, as its records name it.
 pub(crate) struct Step {
     pub label: String,
     /// Vertices in the frontier, where that is known.
     pub frontier: Option<u64>,
-    /// How many raw pages of 4 KiB hold the entries of the pages that are visited, where that is
-    /// known.
+    /// How many pages are visited, where that is known.
+    pub pages: Option<u64>,
+    /// How many raw pages of 4 KiB hold their entries, where that is known.
     pub raw_pages: Option<u64>,
 }
 
@@ -62,13 +66,14 @@ impl Engine {
         let _busy = self.begin()?;
         let started_ns = self.clock.now_ns();
         let is_inline = step.raw_pages.is_some_and(|pages| pages <= INLINE_RAW_PAGES_MAX);
+        let reuses = step.pages.is_some_and(|pages| pages <= REUSING_PAGES_MAX);
         let failed = AtomicBool::new(false);
         let part = |worker: usize| -> Result<Counts> {
             // What look-ups of this thread have read before is not of this visit.
             let _ = cenote_store::take_run_reads();
             let mut fetcher = Fetcher::take(self);
             let mut reads = fetcher.reads(self, &failed);
-            if is_inline {
+            if reuses {
                 reads.reuse_buffers();
             }
             work(worker, &mut reads).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;

@@ -109,7 +109,7 @@ impl Engine {
         let stacks = how.stacks.unwrap_or(self.schedule.depth * per_request);
         let plan = Plan { engine: self, adjacency, kernel, how };
         let workers = self.config.threads;
-        let step = Step { label: label.into(), frontier: None, raw_pages: None };
+        let step = Step { label: label.into(), frontier: None, pages: None, raw_pages: None };
         if self.config.strategy == Strategy::Vertex {
             let (shared, first) = by_vertex::Shared::new(&plan, sources)?;
             let queue = WorkQueue::new(workers, stacks, first);

@@ -309,7 +309,9 @@ impl<'a> Visit<'a> {
     }
 
     fn step(&self, label: String) -> Step {
-        Step { label, frontier: self.source.frontier(), raw_pages: self.source.listed_raw() }
+        let source = &self.source;
+        let (pages, raw_pages) = (source.listed(), source.listed_raw());
+        Step { label, frontier: source.frontier(), pages, raw_pages }
     }
 
     /// The physical number of a page.
