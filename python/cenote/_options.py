@@ -50,7 +50,7 @@ class Progress:
         >>> ok = cenote.check("packages.cenote", progress=seen.append)
         >>> last = seen[-1]
         >>> last.phase, last.done, last.total, last.seconds_left
-        ('checking pages', 765, 765, 0.0)
+        ('checking pages', 371, 371, 0.0)
         >>> last.seconds > 0, last.per_second > 0
         (True, True)
     """

@@ -41,7 +41,7 @@ class Result:
         >>> ranks["rank"].shape, ranks["rank"].dtype, ranks["vertex"][:3].tolist()
         ((64245,), dtype('float64'), [0, 1, 2])
         >>> ranks.summary["top"][0]["vertex"], ranks.stats["bytes_read"]
-        ('libc6', 2437120)
+        ('libc6', 827392)
     """
 
     def __init__(self, native: _cenote.Answer) -> None:

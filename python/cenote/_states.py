@@ -25,7 +25,7 @@ class States:
         Example:
             >>> info = g.info()
             >>> info["pages"], info["page_size"], info["ids"], info["degree_max_vertex"]
-            (595, 4096, 'string', 'libc6')
+            (202, 4096, 'string', 'libc6')
         """
         info: dict[str, Any] = json.loads(self._native.info())
         return info

@@ -436,7 +436,7 @@ class CheckReport:
     Example:
         >>> found = cenote.check("packages.cenote")
         >>> bool(found), found.pages, found.faults, found.faults_total
-        (True, 765, [], 0)
+        (True, 371, [], 0)
     """
 
     pages: int

@@ -80,7 +80,7 @@ class Visit:
         >>> sum(len(batch.targets) for batch in lists) == 2 * g.edge_count
         True
         >>> lists.batch_edges, lists.stats["bytes_read"]
-        (262144, 2437120)
+        (262144, 827392)
     """
 
     def __init__(self, native: _cenote.Lists, graph: Graph, frontier: Frontier) -> None:

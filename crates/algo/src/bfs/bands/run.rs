@@ -116,11 +116,12 @@ impl<'a, 'p> Search<'a, 'p> {
         }
         self.advance()?;
         while !self.frontier.is_empty() && !self.is_done(self.bfs) {
-            if self.is_deep && window::is_worth(&self.frontier, self.engine.graph()) {
-                if let Some(window) = self.window.take() {
-                    self.window = Some(self.step_of_many(window)?);
-                    continue;
-                }
+            if self.is_deep
+                && window::is_worth(&self.frontier, self.engine.graph())
+                && let Some(window) = self.window.take()
+            {
+                self.window = Some(self.step_of_many(window)?);
+                continue;
             }
             self.level += 1;
             self.step()?;
