@@ -66,7 +66,7 @@ def test_a_frontier_is_any_collection_of_numbers(directed):
 
 def test_long_lists_come_in_pieces(folder):
     edges = [(0, v) for v in range(1, 20_000)] + [(v, v + 1) for v in range(1, 19_000)]
-    cenote.import_graph(edges, "hub.cenote", directed=True, memory="64MiB")
+    cenote.import_graph(edges, "hub.cenote", directed=True, memory="64MiB", codec="raw")
     with cenote.open("hub.cenote") as graph:
         visit = graph.visit(memory="16MiB", batch_edges=3_000)
         batches = list(visit)

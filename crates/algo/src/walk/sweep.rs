@@ -40,6 +40,10 @@ pub(super) fn can_sweep(pages: u64) -> bool {
     pages < u64::from(u32::MAX)
 }
 
+/// Moves of a thread on one page, after which it looks whether the run was cancelled: on a graph of
+/// one page a walk never leaves it.
+const MOVES_CHECKED: u64 = 1 << 16;
+
 /// The most walks of a window.
 fn window_max(rows: usize) -> usize {
     (rows / 4).max(2 * WINDOW_MIN)
@@ -92,6 +96,7 @@ enum Moved {
 
 /// Moves the walks of one window, sorted by page.
 struct MoveWalks<'a, 'g, P> {
+    engine: &'a Engine,
     mover: &'a Mover<'a, 'g, P>,
     walkers: &'a [Walker<P>],
 }
@@ -102,8 +107,16 @@ impl<P: Past> MoveWalks<'_, '_, P> {
         if learns && self.mover.long.learn(task.page, stop.page).is_err() {
             return self.mover.contradiction.store(true, Ordering::Relaxed);
         }
+        let mut moves = 0;
         for walker in &self.walkers[task.from as usize..task.to as usize] {
-            self.mover.move_walk(outbox, &mut stop, *walker);
+            moves += self.mover.move_walk(outbox, &mut stop, *walker);
+            if moves >= MOVES_CHECKED {
+                // The visit ends with that error.
+                if self.engine.check_cancel().is_err() {
+                    return;
+                }
+                moves = 0;
+            }
         }
     }
 }
@@ -159,19 +172,30 @@ impl<P: Past> Mover<'_, '_, P> {
         self.rule.draw(self.walk(walker.row), walker.step, walker.past.trial()).position
     }
 
-    /// Moves a walk as far as it can on this page.
-    fn move_walk(&self, outbox: &mut Outbox<P>, stop: &mut Stop<'_, '_>, mut walker: Walker<P>) {
+    /// Moves a walk as far as it can on this page; returns how often.
+    fn move_walk(
+        &self,
+        outbox: &mut Outbox<P>,
+        stop: &mut Stop<'_, '_>,
+        mut walker: Walker<P>,
+    ) -> u64 {
+        let mut moves = 0;
         loop {
+            moves += 1;
             let moved = match walker.past.edge_test() {
                 Some(edge) => self.test_edge(outbox, stop.page, &mut walker, edge),
                 None => self.propose(outbox, stop, &mut walker),
             };
             match moved {
                 Ok(Moved::On) if u64::from(walker.page) == stop.number => {}
-                Ok(Moved::On | Moved::Waits) => return self.waiting.push(outbox, walker),
-                Ok(Moved::Done) => return,
+                Ok(Moved::On | Moved::Waits) => {
+                    self.waiting.push(outbox, walker);
+                    return moves;
+                }
+                Ok(Moved::Done) => return moves,
                 Err(Contradiction) => {
-                    return self.contradiction.store(true, Ordering::Relaxed);
+                    self.contradiction.store(true, Ordering::Relaxed);
+                    return moves;
                 }
             }
         }
@@ -450,10 +474,10 @@ impl<P: Past> Sweeps<'_, '_, P> {
                 }
             }
             weighing.learn(engine, long)?;
-            let kernel = MoveWalks { mover, walkers };
+            let kernel = MoveWalks { engine, mover, walkers };
             return Ok(engine.visit_weighted_pages(label, Direction::Out, pages, &kernel)?);
         }
-        let kernel = MoveWalks { mover, walkers };
+        let kernel = MoveWalks { engine, mover, walkers };
         Ok(engine.visit_pages(label, Direction::Out, pages, &kernel)?)
     }
 

@@ -10,7 +10,7 @@ use cenote_engine::{
 use super::super::{Bfs, BfsConfig, asks_hub_neighbours};
 use super::kernels::{BottomUp, BottomUpHubNeighbours, TopDown};
 use super::log::{Log, write_levels};
-use super::window::{self, Window};
+use super::window::Window;
 use crate::bands::parents::{self, Pairs, Proposals, Propose};
 use crate::bands::{BandPlan, list_max};
 use crate::report::{Result, Run, pages};
@@ -117,12 +117,12 @@ impl<'a, 'p> Search<'a, 'p> {
         self.advance()?;
         while !self.frontier.is_empty() && !self.is_done(self.bfs) {
             if self.is_deep
-                && window::is_worth(&self.frontier, self.engine.graph())
                 && let Some(window) = self.window.take()
             {
-                self.window = Some(self.step_of_many(window)?);
+                self.window = self.step_of_many(window)?;
                 continue;
             }
+            self.window.iter_mut().for_each(Window::forget);
             self.level += 1;
             self.step()?;
             self.advance()?;
@@ -144,13 +144,14 @@ impl<'a, 'p> Search<'a, 'p> {
         Ok(())
     }
 
-    /// Finds the levels of a window, and the frontier on its last level.
-    fn step_of_many(&mut self, mut window: Window) -> Result<Window> {
+    /// Finds the levels of a window, and the frontier on its last level. Returns the window if
+    /// another is worth its while.
+    fn step_of_many(&mut self, mut window: Window) -> Result<Option<Window>> {
         let first = (&self.frontier, self.level);
         let sets = (&self.visited, self.next.bits());
         let last = window.search(self.engine, first, sets, &self.bfs.targets)?;
         let (mut deepest, mut part) = (self.level, FrontierPart::default());
-        window.for_each(|v, level| {
+        let is_worth = window.take(|v, level| {
             if level <= last {
                 self.visited.insert(v);
                 self.reached += 1;
@@ -167,7 +168,7 @@ impl<'a, 'p> Search<'a, 'p> {
         std::mem::swap(&mut self.frontier, &mut self.next);
         // As a step that finds nothing leaves it.
         self.level = deepest + u32::from(self.frontier.is_empty());
-        Ok(window)
+        Ok(is_worth.then_some(window))
     }
 
     /// Finds the next frontier, by whatever reads least.

@@ -27,25 +27,25 @@ const LAST: u8 = u8::MAX - 1;
 /// Of a vertex that was not reached.
 const OPEN: u8 = u8::MAX;
 
-/// A window is for frontiers of one vertex in so many at least: to begin and to end one looks at
-/// all vertices.
-const FRONTIER_SHARE: u64 = 1 << 16;
+/// To end a window one looks at all vertices between the first and the last that it reached: at most
+/// at so many for each of these, which takes as long as to find it by a step of one level.
+const SPAN_SHARE: u64 = 1 << 12;
 
 /// The levels of a window.
 pub(super) struct Window {
     /// That of [`FIRST`].
     first: AtomicU32,
     codes: HugeVec<AtomicU8>,
+    /// Whether the codes are [`BEFORE`] and [`OPEN`], as vertices were visited.
+    is_fresh: bool,
+    /// The first and the last vertex whose code is another.
+    low: AtomicU32,
+    high: AtomicU32,
 }
 
 /// Whether searches may have steps of many levels: no vertex has many neighbours.
 pub(super) fn is_useful(graph: &Graph) -> bool {
     is_flat(graph) || is_lattice(graph)
-}
-
-/// Whether a frontier is large enough for a window.
-pub(super) fn is_worth(frontier: &Frontier, graph: &Graph) -> bool {
-    frontier.count() * FRONTIER_SHARE >= graph.vertices() as u64
 }
 
 impl Window {
@@ -56,7 +56,13 @@ impl Window {
 
     pub fn new(graph: &Graph) -> Result<Self> {
         let codes = HugeVec::zeroed(graph.vertices())?;
-        Ok(Self { first: AtomicU32::new(0), codes })
+        let [first, low, high] = [0, 0, 0].map(AtomicU32::new);
+        Ok(Self { first, codes, is_fresh: false, low, high })
+    }
+
+    /// Says that vertices are visited without a window.
+    pub fn forget(&mut self) {
+        self.is_fresh = false;
     }
 
     /// Finds the levels behind a frontier, which is on level `first`, up to the last of the window,
@@ -70,11 +76,17 @@ impl Window {
         targets: &[VertexId],
     ) -> Result<u32> {
         *self.first.get_mut() = first;
-        for_each_of(&self.codes, |v, code| {
-            let before = if visited.contains(v as VertexId) { BEFORE } else { OPEN };
-            code.store(before, Ordering::Relaxed);
+        (*self.low.get_mut(), *self.high.get_mut()) = (VertexId::MAX, 0);
+        if !std::mem::replace(&mut self.is_fresh, true) {
+            for_each_of(&self.codes, |v, code| {
+                let before = if visited.contains(v as VertexId) { BEFORE } else { OPEN };
+                code.store(before, Ordering::Relaxed);
+            });
+        }
+        frontier.bits().iter().for_each(|v| {
+            self.codes[v as usize].store(FIRST, Ordering::Relaxed);
+            self.widen(v);
         });
-        frontier.bits().iter().for_each(|v| self.set(v, FIRST));
         let window = &*self;
         let mut search = Asynchronous::new(engine, window, active)?;
         frontier.bits().iter().for_each(|v| search.activate(v, first));
@@ -85,11 +97,33 @@ impl Window {
         Ok(window.farthest(targets).min(end))
     }
 
-    /// Calls `each` with the vertices behind the first level, and with their levels.
-    pub fn for_each(&self, mut each: impl FnMut(VertexId, u32) -> Result<()>) -> Result<()> {
-        let codes = self.codes.iter().map(|code| code.load(Ordering::Relaxed));
-        let mut found = (0..).zip(codes).filter(|(_, code)| (FIRST + 1..OPEN).contains(code));
-        found.try_for_each(|(v, code)| each(v, self.level_of(code)))
+    /// Calls `each` with the vertices behind the first level, and with their levels: all are
+    /// visited then. Whether another window is worth its while.
+    pub fn take(&mut self, mut each: impl FnMut(VertexId, u32) -> Result<()>) -> Result<bool> {
+        let (low, high) = (*self.low.get_mut(), *self.high.get_mut());
+        let mut found = 0;
+        for v in low..=high {
+            let code = self.code(v);
+            if (FIRST..OPEN).contains(&code) {
+                self.codes[v as usize].store(BEFORE, Ordering::Relaxed);
+            }
+            if (FIRST + 1..OPEN).contains(&code) {
+                found += 1;
+                each(v, self.level_of(code))?;
+            }
+        }
+        Ok(u64::from(high.saturating_sub(low)) <= found * SPAN_SHARE)
+    }
+
+    /// Makes a vertex one of those between the first and the last.
+    #[inline(always)]
+    fn widen(&self, v: VertexId) {
+        if v < self.low.load(Ordering::Relaxed) {
+            self.low.fetch_min(v, Ordering::Relaxed);
+        }
+        if v > self.high.load(Ordering::Relaxed) {
+            self.high.fetch_max(v, Ordering::Relaxed);
+        }
     }
 
     /// The level of the farthest target; [`UNREACHED`] if one of them was not reached, or without
@@ -100,10 +134,6 @@ impl Window {
 
     fn code(&self, v: VertexId) -> u8 {
         self.codes[v as usize].load(Ordering::Relaxed)
-    }
-
-    fn set(&self, v: VertexId, code: u8) {
-        self.codes[v as usize].store(code, Ordering::Relaxed);
     }
 
     fn level_of(&self, code: u8) -> u32 {
@@ -128,6 +158,9 @@ impl Levels for Window {
             return None;
         }
         let before = cell.fetch_min(code, Ordering::Relaxed);
+        if before == OPEN {
+            self.widen(v);
+        }
         (before > code).then(|| self.level_of(before))
     }
 }
