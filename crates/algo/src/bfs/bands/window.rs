@@ -27,8 +27,8 @@ const LAST: u8 = u8::MAX - 1;
 /// Of a vertex that was not reached.
 const OPEN: u8 = u8::MAX;
 
-/// To end a window one looks at all vertices between the first and the last that it reached: at most
-/// at so many for each of these, which takes as long as to find it by a step of one level.
+/// To end a window one looks at all vertices between the first and the last that it reached: at
+/// most at so many for each of these, which takes as long as to find it by a step of one level.
 const SPAN_SHARE: u64 = 1 << 12;
 
 /// The levels of a window.
