@@ -126,7 +126,7 @@ def test_the_benchmark_of_bands_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows = tmp_path / "rows.jsonl"
     done = subprocess.run(
         [sys.executable, ROOT / "experiments/bands_bench.py", "--scale", "16",
-         "--only", "pagerank,bfs", "--budgets", "2048,450", "--repeats", "1",
+         "--only", "pagerank,bfs", "--budgets", "2048,560", "--repeats", "1",
          "--dir", tmp_path / "graphs", "--rows", rows],
         env=os.environ | WARM | {"CENOTE": str(command_path())}, capture_output=True, text=True,
     )
