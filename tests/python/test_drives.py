@@ -28,7 +28,7 @@ def edges(cenote, made):
 def graph(cenote, made, edges):
     """The graph over three tiers, and the same in NetworkX."""
     cenote("import", "ba.u32", *TIERS, "--tier-policy", "tlfu", "--tier-block", "4KiB",
-           "--out", "graph.cenote")
+           "--codec", "raw", "--out", "graph.cenote")
     return made
 
 
@@ -56,7 +56,7 @@ def test_answers_are_those_of_networkx_while_pages_move(cenote, graph):
     known = nx.pagerank(graph, tol=1e-12)
     assert max(abs(ranks[v] - known[v]) for v in graph) < 1e-8
     after = status(cenote)
-    assert after["moved"] > 0 and after["accesses"] > 100 and after["has_state"]
+    assert after["moved"] > 0 and after["accesses"] > 400 and after["has_state"]
     assert cenote("check", "graph.cenote")
 
 
@@ -117,12 +117,12 @@ def test_every_algorithm_answers_as_on_one_drive(cenote, run):
     tiers = ["--tier", "fast=fast:128KiB", *TIERS[2:], "--tier-policy", "tlru"]
     cenote("import", "edges.csv", *flags, "--out", "plain.cenote")
     cenote("import", "edges.csv", *flags, *tiers, "--tier-block", "4KiB", "--out", "graph.cenote")
+    # How many rounds or buckets these take hangs on the order in which pages come.
+    varies = {"mis": "rounds", "sssp": "buckets"}.get(run[0])
     answers = []
     for graph in ["plain.cenote", "graph.cenote", "graph.cenote"]:
         found = cenote.json("run", run[0], graph, *run[1:])
-        # How many rounds a run takes may hang on the order in which pages come.
-        answers.append({name: value for name, value in found["result"].items()
-                        if name not in {"rounds", "buckets"}})
+        answers.append({name: value for name, value in found["result"].items() if name != varies})
         if run[0] == "walk":
             answers[-1] = (cenote.folder / "walks.txt").read_text()
     assert answers[0] == answers[1] == answers[2]

@@ -75,16 +75,17 @@ fn main() -> ExitCode {
     warning::print_to_stderr();
     let result = cancel::listen().and_then(|()| cli.verb.run());
     progress::clear();
-    if cancel::cancelled() {
-        // A verb may say how far it came.
-        let cancelled = result.err().filter(|error| error.is::<cancel::Cancelled>());
-        let message = cancelled.map_or_else(|| "interrupted".into(), |error| message(&error));
-        eprintln!("cenote: {}", one_line(&message));
-        return INTERRUPTED.into();
-    }
     match result {
+        // Also where the signal came when all was done.
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::AnsweredNo) => ANSWERED_NO.into(),
+        Err(error) if cancel::cancelled() => {
+            // A verb may say how far it came.
+            let cancelled = Some(error).filter(|error| error.is::<cancel::Cancelled>());
+            let message = cancelled.map_or_else(|| "interrupted".into(), |error| message(&error));
+            eprintln!("cenote: {}", one_line(&message));
+            INTERRUPTED.into()
+        }
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("cenote: {}", one_line(&message(&error)));

@@ -229,3 +229,31 @@ pub(crate) fn active_pages(adjacency: &Adjacency, active: &ActiveSet<'_>) -> u64
     dense_pages(adjacency, active).filter(|&p| active.any_in(adjacency.vertices_in(p))).count()
         as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The chunks of a pass over `pages`.
+    fn chunks_of(chunks: Chunks, pages: u64) -> Vec<u64> {
+        let mut left = pages;
+        let mut taken = Vec::new();
+        while left > 0 {
+            taken.push(chunks.next_of(pages, left).min(left));
+            left -= taken[taken.len() - 1];
+        }
+        taken
+    }
+
+    #[test]
+    fn every_worker_has_a_share_of_a_pass_in_full_requests() {
+        let chunks = Chunks { pages_max: 64, pages_min: 2, request_pages: 16, workers: 2 };
+        let long = chunks_of(chunks, 1_000);
+        assert_eq!(long[..3], [64; 3]);
+        assert!(long.iter().rev().skip(1).all(|chunk| chunk % 16 == 0), "{long:?}");
+        assert_eq!(long[long.len() - 3..].iter().max(), Some(&16), "{long:?}");
+        // Of fewer pages than a request for each worker, every worker has some all the same.
+        assert_eq!(chunks_of(chunks, 20), [5; 4]);
+        assert_eq!(chunks_of(chunks, 4), [2; 2]);
+    }
+}

@@ -172,23 +172,6 @@ pub(crate) struct Within {
     found: VecDeque<(u32, VertexId)>,
 }
 
-impl Asynchronous<'_> {
-    /// As [`Asynchronous::run`], by chains too once a share of the pages was visited.
-    pub fn run_with_chains(&mut self, level_max: impl Fn() -> u32) -> Result<()> {
-        let visits_max = pages(self.engine.graph(), Direction::Out) / LATTICE_PAGES_SHARE;
-        let mut rounds = self.rounds();
-        self.run_rounds(&mut rounds, visits_max, &level_max)?;
-        if self.visits() > visits_max {
-            self.chains = Chains::load(self.engine, self.levels)?;
-            self.run_rounds(&mut rounds, u64::MAX, &level_max)?;
-            if self.chains.is_some() {
-                Chains::unlink(self.levels);
-            }
-        }
-        Ok(())
-    }
-}
-
 impl<L: Levels + ?Sized> Kernel for Asynchronous<'_, L> {
     type Local = Within;
 
@@ -249,6 +232,23 @@ impl<L: Levels + ?Sized> Asynchronous<'_, L> {
         }
         // Descending: the next is popped from the end.
         within.before.sort_unstable_by(|a, b| b.cmp(a));
+    }
+}
+
+impl Asynchronous<'_> {
+    /// As [`Asynchronous::run`], by chains too once a share of the pages was visited.
+    pub fn run_with_chains(&mut self, level_max: impl Fn() -> u32) -> Result<()> {
+        let visits_max = pages(self.engine.graph(), Direction::Out) / LATTICE_PAGES_SHARE;
+        let mut rounds = self.rounds();
+        self.run_rounds(&mut rounds, visits_max, &level_max)?;
+        if self.visits() > visits_max {
+            self.chains = Chains::load(self.engine, self.levels)?;
+            self.run_rounds(&mut rounds, u64::MAX, &level_max)?;
+            if self.chains.is_some() {
+                Chains::unlink(self.levels);
+            }
+        }
+        Ok(())
     }
 }
 
