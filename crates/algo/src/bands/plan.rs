@@ -209,7 +209,8 @@ impl BandPlan {
         }
     }
 
-    fn of(graph: &Graph, config: &EngineConfig, shape: &Shape) -> Result<Self> {
+    /// Plans a run in bands.
+    pub fn of(graph: &Graph, config: &EngineConfig, shape: &Shape) -> Result<Self> {
         let layout = Layout::choose(graph, config, shape);
         let needs = Needs { what: shape.what, state_bytes: layout.state_bytes, scratch_bytes: 0 };
         let (schedule, memory) = Engine::plan(graph, config, &needs)?;

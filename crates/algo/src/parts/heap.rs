@@ -13,7 +13,7 @@ const ARITY: usize = 4;
 /// Consecutive vertices by their distances, the nearest first. A vertex whose distance falls moves
 /// up, so that its memory does not depend on how often that happens. Distances that another thread
 /// lowers meanwhile only change the order in which vertices come out.
-pub(super) struct Heap {
+pub(crate) struct Heap {
     /// The first vertex that it may have.
     first: VertexId,
     /// The vertex at each place: none of its children, from `ARITY * place + 1` on, is nearer.

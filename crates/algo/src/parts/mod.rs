@@ -27,8 +27,8 @@ use rayon::prelude::*;
 
 use crate::report::Result;
 pub(crate) use cut::{Cut, bytes_for_all, is_worth_room, likely_reads, with_room};
-use heap::Heap;
-use room::Room;
+pub(crate) use heap::Heap;
+pub(crate) use room::Room;
 
 /// The priority of a part without active vertices.
 const IDLE: u64 = u64::MAX;

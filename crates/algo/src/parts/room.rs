@@ -56,7 +56,7 @@ cells! {
 }
 
 /// Room for the lists of a range of vertices, which visits fill.
-pub(super) struct Room {
+pub(crate) struct Room {
     range: Range<VertexId>,
     /// The start of each vertex's list in `targets`.
     starts: HugeVec<AtomicU32>,

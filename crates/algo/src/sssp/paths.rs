@@ -8,8 +8,8 @@ use super::length::{add_float, add_integer};
 use crate::parts::Distances;
 
 /// How weights are stored.
-#[derive(Clone, Copy)]
-enum Stored {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stored {
     /// Not at all: edges have length 1.
     Ones,
     Integers,
@@ -17,6 +17,28 @@ enum Stored {
     Narrow,
     /// As `f64`.
     Wide,
+}
+
+impl Stored {
+    pub fn of(graph: &Graph) -> Self {
+        match graph.superblock().weights.map(|weights| weights.kind()) {
+            None => Self::Ones,
+            Some(kind) if kind.is_integer() => Self::Integers,
+            Some(kind) if kind.bytes() == 4 => Self::Narrow,
+            Some(_) => Self::Wide,
+        }
+    }
+
+    /// The length of a path of length `before` and an edge whose weight has these bits.
+    #[inline(always)]
+    pub fn longer(self, before: u64, weight: u64) -> u64 {
+        match self {
+            Self::Ones => add_integer(before, 1),
+            Self::Integers => add_integer(before, weight),
+            Self::Narrow => add_float(before, f32::from_bits(weight as u32).into()),
+            Self::Wide => add_float(before, f64::from_bits(weight)),
+        }
+    }
 }
 
 /// The distances of a search, and how paths grow.
@@ -27,13 +49,7 @@ pub(super) struct Paths<'a> {
 
 impl<'a> Paths<'a> {
     pub fn new(graph: &Graph, distances: &'a [AtomicU64]) -> Self {
-        let stored = match graph.superblock().weights.map(|weights| weights.kind()) {
-            None => Stored::Ones,
-            Some(kind) if kind.is_integer() => Stored::Integers,
-            Some(kind) if kind.bytes() == 4 => Stored::Narrow,
-            Some(_) => Stored::Wide,
-        };
-        Self { distances, stored }
+        Self { distances, stored: Stored::of(graph) }
     }
 }
 
@@ -51,11 +67,6 @@ impl Distances for Paths<'_> {
 
     #[inline(always)]
     fn longer(&self, before: u64, weight: u64) -> u64 {
-        match self.stored {
-            Stored::Ones => add_integer(before, 1),
-            Stored::Integers => add_integer(before, weight),
-            Stored::Narrow => add_float(before, f32::from_bits(weight as u32).into()),
-            Stored::Wide => add_float(before, f64::from_bits(weight)),
-        }
+        self.stored.longer(before, weight)
     }
 }

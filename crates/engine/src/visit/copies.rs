@@ -66,15 +66,22 @@ pub(super) fn cost_of<C: Copies>(
 /// Bytes of copies that may wait in one worker: what a fast drive reads in a millisecond.
 const COPIES_BYTES: u64 = 2 << 20;
 
-/// The most bytes of copies that wait in one worker: [`COPIES_BYTES`], but at least two copies of
-/// any page, and no more than all lists.
+/// They are at most a share of all lists, one part in so many: little memory is worth more elsewhere.
+const COPIES_SHARE: u64 = 64;
+
+/// And those of at least so many pages: with fewer, requests are small.
+const COPIES_PAGES: u64 = 16;
+
+/// The most bytes of copies that wait in one worker: [`COPIES_BYTES`], or a share of all lists or
+/// some pages if that is less, but at least two copies of any page.
 pub(super) fn bytes_max<C: Copies>(adjacency: &Adjacency, column: &WeightColumn) -> u64 {
     let (mut cost_max, mut all) = (0, 0);
     for page in 0..adjacency.pages() {
         let cost = C::cost_of_page(adjacency, column, page);
         (cost_max, all) = (cost.max(cost_max), all + cost);
     }
-    (4 * cost_max).max(COPIES_BYTES).min(2 * all)
+    let share = (all / COPIES_SHARE).max(COPIES_PAGES * cost_max).min(COPIES_BYTES);
+    share.max(4 * cost_max).min(2 * all)
 }
 
 /// Splits ascending tasks so that the copies of an extent take at most half of `bytes_max`.

@@ -101,6 +101,11 @@ impl Band {
         parts
     }
 
+    /// Whether all of it is in memory.
+    pub fn is_whole(&self) -> bool {
+        self.loaded.iter().all(|loaded| *loaded)
+    }
+
     /// Bytes in memory.
     pub fn bytes(&self) -> u64 {
         8 * self.parts().iter().map(Range::len).sum::<usize>() as u64

@@ -1,13 +1,14 @@
 //! Memory and reads of a search in bands.
 
 use cenote_engine::{
-    Bitmap, Direction, EngineConfig, EngineError, Frontier, Graph, weighted_bytes_for,
-    weighted_pages_bytes_for,
+    Bitmap, Direction, EngineConfig, EngineError, Frontier, Graph, Needs, Strategy,
+    weighted_bytes_for, weighted_pages_bytes_for,
 };
 
 use super::super::{SsspConfig, visits};
 use super::band::Band;
 use super::bounds::Bounds;
+use super::inside::Inside;
 use super::parents::CANDIDATE_BYTES;
 use super::relax::MESSAGE_BYTES;
 use crate::bands::{BandPlan, Shape, Traffic, list_max, parents};
@@ -18,9 +19,12 @@ use crate::report::{Result, pages};
 /// Messages a vertex, of edges that lead to other bands.
 const MESSAGES_PER_VERTEX: f64 = 3.0;
 
-/// Bytes of distances a vertex that are read, and as many written, on lattices and roads: few
-/// vertices are followed at a time.
+/// Bytes of distances a vertex that are read, and as many written, on lattices and roads in small
+/// steps: few vertices are followed at a time.
 const LATTICE_BYTES: u64 = 1024;
+
+/// About how often a band is visited whose lists are then in memory.
+const VISITS_INSIDE: u64 = 8;
 
 /// How often parents read all distances; how many are proposed, a vertex, and how many candidates
 /// go to other bands.
@@ -28,13 +32,54 @@ const PARENT_READS: u64 = 3;
 const PROPOSED: f64 = 1.3;
 const CANDIDATES: f64 = 1.5;
 
+/// A search in bands.
+pub(in super::super) struct Plan {
+    /// With the lists of a band in memory, if most edges stay within bands.
+    pub inside: Option<BandPlan>,
+    /// In steps.
+    pub steps: BandPlan,
+}
+
+impl Plan {
+    /// What the run needs, whichever it is.
+    pub fn needs(&self) -> Needs {
+        let plans = self.inside.iter().chain([&self.steps]);
+        let state_bytes = plans.map(|plan| plan.needs.state_bytes).max().expect("one is there");
+        Needs { state_bytes, ..self.steps.needs }
+    }
+}
+
 /// Plans a search in bands; see [`BandPlan::choose`].
 pub(in super::super) fn choose(
     graph: &Graph,
     config: &EngineConfig,
     sssp: &SsspConfig,
     refused: EngineError,
-) -> Result<BandPlan> {
+) -> Result<Plan> {
+    let shape = shape(graph, config, sssp)?;
+    let steps = BandPlan::choose(graph, config, &shape, refused)?;
+    let inside = Shape {
+        vertex_bytes: shape.vertex_bytes + Inside::vertex_bytes(graph),
+        fixed_bytes: shape.fixed_bytes + Inside::fixed_bytes(graph),
+        ..shape
+    };
+    let inside = match loads_lists(graph, config) {
+        true => BandPlan::of(graph, config, &inside).ok(),
+        false => None,
+    };
+    Ok(Plan {
+        inside: inside.map(|plan| with_traffic(plan, graph, sssp, true)),
+        steps: with_traffic(steps, graph, sssp, false),
+    })
+}
+
+/// Whether lists of a band may be in memory.
+fn loads_lists(graph: &Graph, config: &EngineConfig) -> bool {
+    is_lattice(graph) && config.strategy == Strategy::Auto
+}
+
+/// What is in memory in steps.
+fn shape(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<Shape> {
     let n = graph.vertices();
     let frontier = Frontier::bytes_with_list_max(n, config.threads, list_max(n));
     let bitmaps = if sssp.parents { 3 } else { 1 } * Bitmap::bytes_for(n);
@@ -45,7 +90,7 @@ pub(in super::super) fn choose(
         config,
         Direction::Out,
     )?);
-    let shape = Shape {
+    Ok(Shape {
         what: "sssp in bands of vertices",
         vertex_bytes: 8,
         fixed_bytes: sets + buffers,
@@ -57,10 +102,16 @@ pub(in super::super) fn choose(
                 0
             },
         ..Shape::default()
-    };
-    let plan = BandPlan::choose(graph, config, &shape, refused)?;
+    })
+}
+
+/// Adds what a search moves.
+fn with_traffic(plan: BandPlan, graph: &Graph, sssp: &SsspConfig, is_inside: bool) -> BandPlan {
+    let n = graph.vertices();
     let bands = plan.layout.bands;
-    let because = format!("a bound of a byte a vertex does, and one of {bands} bands at a time");
+    let lists = if is_inside { " with its lists" } else { "" };
+    let because =
+        format!("a bound of a byte a vertex does, and one of {bands} bands at a time{lists}");
     let distances = 8 * n as u64;
     let messages = match bands {
         1 => 0.0,
@@ -68,6 +119,7 @@ pub(in super::super) fn choose(
     };
     let messages = (messages * n as f64) as u64;
     let moved = match is_lattice(graph) {
+        true if is_inside => VISITS_INSIDE * distances,
         true => LATTICE_BYTES * n as u64,
         false => (visits(graph).max(1.0) / 2.0 * distances as f64) as u64,
     };
@@ -84,17 +136,19 @@ pub(in super::super) fn choose(
             found
         }
     };
-    Ok(plan.with(Traffic {
+    plan.with(Traffic {
         file_bytes: distances + messages + found.file_bytes,
         state_bytes_read: moved + distances + messages + found.state_bytes_read,
         bytes_written: moved + messages + found.bytes_written,
         block_bytes: messages + found.block_bytes,
         because: because + &found.because,
-    }))
+    })
 }
 
 /// The estimate of a search.
-pub(in super::super) fn estimate(plan: BandPlan, graph: &Graph, sssp: &SsspConfig) -> Estimate {
+pub(in super::super) fn estimate(plan: Plan, graph: &Graph, sssp: &SsspConfig) -> Estimate {
+    let is_inside = plan.inside.is_some();
+    let plan = plan.inside.unwrap_or(plan.steps);
     let column = graph.weights(Direction::Out).map_or(0, |column| column.pages());
     let total = pages(graph, Direction::Out) + column;
     let missing = 1.0 - kept(graph, &plan.memory, total);
@@ -104,12 +158,19 @@ pub(in super::super) fn estimate(plan: BandPlan, graph: &Graph, sssp: &SsspConfi
     let (likely, most, because) = match is_lattice(graph) {
         true => {
             let each = graph.vertices() as f64 * missing;
-            let because = "small steps read about a page a vertex, of lists and of distances";
-            (
-                again + total as f64 + 1.5 * each,
-                3.0 * (again + total as f64) + 8.0 * each,
-                because.to_owned(),
-            )
+            let (likely, because) = if is_inside {
+                let visits = VISITS_INSIDE;
+                let because = format!(
+                    "the lists of each band about {visits} times where neighbours lie near each \
+                     other in the file; else small steps read about a page a vertex, of lists and \
+                     of distances"
+                );
+                (reads(visits as f64), because)
+            } else {
+                let because = "small steps read about a page a vertex, of lists and of distances";
+                (total as f64 + 1.5 * each, because.to_owned())
+            };
+            (again + likely, 3.0 * (again + total as f64) + 8.0 * each, because)
         }
         false => {
             let visits = visits(graph);

@@ -15,11 +15,14 @@ use super::band::Band;
 use super::bounds::Bounds;
 use super::finish::finish;
 use super::follow::Follow;
+use super::inside::Inside;
 use super::parents::{Found, Sets, propose};
+use super::plan::Plan;
 use super::relax::{MESSAGE_BYTES, Relax, Waiting, parts};
 use crate::bands::parents::{self, Pairs, Proposals};
 use crate::bands::{BandPlan, list_max};
 use crate::parallel;
+use crate::parts::Room;
 use crate::report::{Result, Run};
 use crate::worklist::goes_without_steps;
 
@@ -28,16 +31,21 @@ pub(in super::super) fn run(
     graph: &Arc<Graph>,
     config: EngineConfig,
     (sources, sssp): (Vec<VertexId>, &SsspConfig),
-    plan: &BandPlan,
+    plan: &Plan,
 ) -> Result<Sssp> {
-    let engine = Engine::new(Arc::clone(graph), config, &plan.needs)?;
+    let engine = Engine::new(Arc::clone(graph), config, &plan.needs())?;
     engine.install(|| {
+        let inside = plan.inside.as_ref().map(|plan| Inside::new(&engine, &plan.layout));
+        let inside = inside.transpose()?.flatten();
+        let plan = plan.inside.as_ref().filter(|_| inside.is_some()).unwrap_or(&plan.steps);
         let layout = &plan.layout;
         let file = engine.state_file(layout.buffer_bytes)?;
         let messages = Messages::new(&engine, &file, layout.bands, layout.block_bytes);
         let delta = sssp.delta.unwrap_or_else(|| default_delta(graph));
         let mut search = Search::new(&engine, (plan, &file, &messages), (&sources, sssp), delta)?;
+        search.inside = inside;
         search.run()?;
+        search.inside = None;
         let (lengths, bound, buckets) = (search.lengths, search.bound(), search.buckets);
         let (place, stored) = (search.place, search.stored);
         let (mut active, mut band) = (search.active, search.band.distances);
@@ -72,6 +80,10 @@ pub(in super::super) fn run(
     })
 }
 
+/// All lists of a band are read once small steps have visited one page in so many: some bands have
+/// but a few vertices that are reached.
+const STEPS_SHARE: u64 = 4;
+
 /// The state of a search between visits of bands.
 struct Search<'a> {
     engine: &'a Engine,
@@ -90,6 +102,8 @@ struct Search<'a> {
     active: Bitmap,
     frontier: Frontier,
     bounds: Bounds,
+    /// Room for the lists of a band, where these are in memory.
+    inside: Option<Inside>,
     /// Messages that wait for each band.
     waiting: Vec<Waiting>,
     /// Of each band, the least distance of an active vertex.
@@ -125,6 +139,7 @@ impl<'a> Search<'a> {
             active: Bitmap::new(n)?,
             frontier: Frontier::with_list_max(n, list_max(n))?,
             bounds: Bounds::new(n, lengths, delta)?,
+            inside: None,
             waiting,
             nearest: vec![UNREACHED; layout.bands],
             targets: sssp.targets.iter().map(|&target| (target, UNREACHED)).collect(),
@@ -176,8 +191,14 @@ impl<'a> Search<'a> {
         self.load(band)?;
         let (range, place) = (self.band.range.clone(), self.place_of(band));
         let (moved, page_bytes) = (2 * self.band.bytes(), self.engine.graph().page_bytes());
+        let in_steps = self.in_steps_max(band);
         let (mut visited, mut width, mut few_end) = (0, self.delta, end);
         loop {
+            if visited >= in_steps {
+                self.search_inside()?;
+                self.nearest[band] = UNREACHED;
+                break;
+            }
             if let Some(pages) = self.follow(few_end)? {
                 visited += pages as u64 * page_bytes as u64;
                 continue;
@@ -210,6 +231,30 @@ impl<'a> Search<'a> {
         }
         self.band.write((self.file, place))?;
         self.stored[band] = true;
+        Ok(())
+    }
+
+    /// How many bytes of lists are visited in steps before all of a band are read into memory.
+    fn in_steps_max(&self, band: usize) -> u64 {
+        let graph = self.engine.graph();
+        let lists = graph.adjacency(Direction::Out).expect("all graphs have out-lists");
+        let may = self.inside.as_ref().is_some_and(|inside| inside.holds(band));
+        match may && self.band.is_whole() {
+            true => {
+                let pages = Room::pages_of(lists, &self.band.range).count() as u64;
+                pages * graph.page_bytes() as u64 / STEPS_SHARE
+            }
+            false => u64::MAX,
+        }
+    }
+
+    /// Follows all paths from the band that are within the bound, with its lists in memory.
+    fn search_inside(&mut self) -> Result<()> {
+        let mut inside = self.inside.take().expect("only where there is room");
+        let sent = inside.search(self.engine, &self.edges())?;
+        self.messages.post([sent])?;
+        self.inside = Some(inside);
+        self.see_targets();
         Ok(())
     }
 
