@@ -66,7 +66,7 @@ pub(super) fn cost_of<C: Copies>(
 /// Bytes of copies that may wait in one worker: what a fast drive reads in a millisecond.
 const COPIES_BYTES: u64 = 2 << 20;
 
-/// They are at most a share of all lists, one part in so many: little memory is worth more elsewhere.
+/// They are at most one part in so many of all lists: little memory is worth more elsewhere.
 const COPIES_SHARE: u64 = 64;
 
 /// And those of at least so many pages: with fewer, requests are small.

@@ -11,7 +11,7 @@ use super::{
     Orders, PLENTY, assert_close, budgets, config, folder, graphs, graphs_with, is_empty, updated,
 };
 use crate::orders;
-use crate::plain::Plain;
+use crate::plain::{Plain, Random};
 
 fn check_bfs(
     case: &str,
@@ -233,6 +233,46 @@ fn check_distances_in_orders(orders: Orders) {
             check_sssp_budgets(&case, &stored, &[4]);
         }
         check_sssp_budgets(&format!("updated, {}", graph.name), &updated(graph), &[2]);
+    }
+}
+
+/// A square grid, and a graph of chance with as few edges a vertex: only in the grid most edges
+/// stay within bands.
+fn lattices() -> [Plain; 2] {
+    let (side, mut random) = (400, Random(11));
+    let n = side * side;
+    let right = (0..n).filter(|v| (v + 1) % side > 0).map(|v| (v, v + 1));
+    let grid: Vec<_> = right.chain((0..n - side).map(|v| (v, v + side))).collect();
+    let chance: Vec<_> = (0..2 * n).map(|_| (random.below(n), random.below(n))).collect();
+    [Plain::of(n, &grid, false).named("lattice"), Plain::of(n, &chance, false).named("chance")]
+}
+
+#[test]
+fn bands_are_searched_with_their_lists_in_memory_where_edges_stay_within_them() {
+    let folder = folder();
+    let searches = [
+        SsspConfig::default().sources(vec![5]),
+        SsspConfig::default().sources(vec![70_210, 9]).targets(vec![81_003]).parents(true),
+    ];
+    for graph in lattices() {
+        for (search, kind) in searches.iter().zip([Some(WeightType::F32), None]) {
+            let stored = orders::stored(&graph, Order::Natural, Codec::Packed, kind);
+            let expected = sssp::run(&stored, config(folder.path(), PLENTY, 2), search).unwrap();
+            let refused = |config| sssp::run(&stored, config, search).unwrap_err();
+            let [memory_bytes, _] = budgets(folder.path(), 2, 0, &refused);
+            let (case, config) =
+                (format!("{}, {kind:?}", graph.name), config(folder.path(), memory_bytes, 2));
+            check_sssp(&case, &stored, &config, search, &expected);
+            let found = sssp::run(&stored, config, search).unwrap().run;
+            let bands = found.bands.unwrap();
+            let lists = found.stats.bytes_read - found.stats.state_bytes_read;
+            let mut bytes = stored.adjacency(Direction::Out).unwrap().pages();
+            bytes += stored.weights(Direction::Out).map_or(0, |column| column.pages());
+            let passes = lists as f64 / (bytes * stored.page_bytes() as u64) as f64;
+            let is_inside = bands.because.contains("with its lists");
+            assert_eq!(is_inside, graph.name == "lattice", "{case}: {bands:?}");
+            assert!(!is_inside || bands.count > 1 && passes < 20.0, "{case}: {passes} passes");
+        }
     }
 }
 
