@@ -230,6 +230,18 @@ impl BandPlan {
         Ok(Self { layout, needs, report, memory, rates, schedule })
     }
 
+    /// The same with at least so much state, which another way of the run needs.
+    pub fn with_state(
+        mut self,
+        graph: &Graph,
+        config: &EngineConfig,
+        state_bytes: u64,
+    ) -> Result<Self> {
+        self.needs.state_bytes = self.needs.state_bytes.max(state_bytes);
+        (self.schedule, self.memory) = Engine::plan(graph, config, &self.needs)?;
+        Ok(self)
+    }
+
     /// Adds what the run moves.
     pub fn with(mut self, traffic: Traffic) -> Self {
         let report = &mut self.report;

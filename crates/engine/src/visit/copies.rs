@@ -69,18 +69,20 @@ const COPIES_BYTES: u64 = 2 << 20;
 /// They are at most one part in so many of all lists: little memory is worth more elsewhere.
 const COPIES_SHARE: u64 = 64;
 
-/// And those of at least so many pages: with fewer, requests are small.
+/// But at least so many bytes, and those of so many pages: with fewer, requests are small.
+const COPIES_BYTES_LEAST: u64 = 256 << 10;
 const COPIES_PAGES: u64 = 16;
 
-/// The most bytes of copies that wait in one worker: [`COPIES_BYTES`], or a share of all lists or
-/// some pages if that is less, but at least two copies of any page.
+/// The most bytes of copies that wait in one worker: [`COPIES_BYTES`], on small graphs less, but at
+/// least two copies of any page, and no more than all lists.
 pub(super) fn bytes_max<C: Copies>(adjacency: &Adjacency, column: &WeightColumn) -> u64 {
     let (mut cost_max, mut all) = (0, 0);
     for page in 0..adjacency.pages() {
         let cost = C::cost_of_page(adjacency, column, page);
         (cost_max, all) = (cost.max(cost_max), all + cost);
     }
-    let share = (all / COPIES_SHARE).max(COPIES_PAGES * cost_max).min(COPIES_BYTES);
+    let share = (all / COPIES_SHARE).max(COPIES_PAGES * cost_max);
+    let share = share.clamp(COPIES_BYTES_LEAST, COPIES_BYTES);
     share.max(4 * cost_max).min(2 * all)
 }
 

@@ -1,8 +1,8 @@
 //! Memory and reads of a search in bands.
 
 use cenote_engine::{
-    Bitmap, Direction, EngineConfig, EngineError, Frontier, Graph, Needs, Strategy,
-    weighted_bytes_for, weighted_pages_bytes_for,
+    Bitmap, Direction, EngineConfig, EngineError, Frontier, Graph, Strategy, weighted_bytes_for,
+    weighted_pages_bytes_for,
 };
 
 use super::super::{SsspConfig, visits};
@@ -32,21 +32,12 @@ const PARENT_READS: u64 = 3;
 const PROPOSED: f64 = 1.3;
 const CANDIDATES: f64 = 1.5;
 
-/// A search in bands.
+/// A search in bands, either way within the same needs.
 pub(in super::super) struct Plan {
     /// With the lists of a band in memory, if most edges stay within bands.
     pub inside: Option<BandPlan>,
     /// In steps.
     pub steps: BandPlan,
-}
-
-impl Plan {
-    /// What the run needs, whichever it is.
-    pub fn needs(&self) -> Needs {
-        let plans = self.inside.iter().chain([&self.steps]);
-        let state_bytes = plans.map(|plan| plan.needs.state_bytes).max().expect("one is there");
-        Needs { state_bytes, ..self.steps.needs }
-    }
 }
 
 /// Plans a search in bands; see [`BandPlan::choose`].
@@ -67,8 +58,14 @@ pub(in super::super) fn choose(
         true => BandPlan::of(graph, config, &inside).ok(),
         false => None,
     };
+    let Some(inside) = inside else {
+        return Ok(Plan { inside: None, steps: with_traffic(steps, graph, sssp, false) });
+    };
+    let of_inside = inside.needs.state_bytes;
+    let inside = inside.with_state(graph, config, steps.needs.state_bytes)?;
+    let steps = steps.with_state(graph, config, of_inside)?;
     Ok(Plan {
-        inside: inside.map(|plan| with_traffic(plan, graph, sssp, true)),
+        inside: Some(with_traffic(inside, graph, sssp, true)),
         steps: with_traffic(steps, graph, sssp, false),
     })
 }

@@ -33,7 +33,7 @@ pub(in super::super) fn run(
     (sources, sssp): (Vec<VertexId>, &SsspConfig),
     plan: &Plan,
 ) -> Result<Sssp> {
-    let engine = Engine::new(Arc::clone(graph), config, &plan.needs())?;
+    let engine = Engine::new(Arc::clone(graph), config, &plan.steps.needs)?;
     engine.install(|| {
         let inside = plan.inside.as_ref().map(|plan| Inside::new(&engine, &plan.layout));
         let inside = inside.transpose()?.flatten();
