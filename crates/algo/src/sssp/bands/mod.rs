@@ -12,14 +12,14 @@
 //!
 //! - [`plan`]: sizes and estimate; [`run`](mod@run): buckets and bands
 //! - [`band`]: the distances of a band; [`relax`]: its edges; [`follow`]: those of few vertices;
-//!   [`inside`]: all of them, in memory
+//!   [`lists`]: all of them, in memory
 //! - [`finish`]: what follows from all distances; [`parents`]: those of all vertices
 
 mod band;
 mod bounds;
 mod finish;
 mod follow;
-mod inside;
+mod lists;
 mod parents;
 mod plan;
 mod relax;

@@ -8,7 +8,7 @@ use cenote_engine::{
 use super::super::{SsspConfig, visits};
 use super::band::Band;
 use super::bounds::Bounds;
-use super::inside::Inside;
+use super::lists::Lists;
 use super::parents::CANDIDATE_BYTES;
 use super::relax::MESSAGE_BYTES;
 use crate::bands::{BandPlan, Shape, Traffic, list_max, parents};
@@ -24,7 +24,7 @@ const MESSAGES_PER_VERTEX: f64 = 3.0;
 const LATTICE_BYTES: u64 = 1024;
 
 /// About how often a band is visited whose lists are then in memory.
-const VISITS_INSIDE: u64 = 8;
+const VISITS_WITH_LISTS: u64 = 8;
 
 /// How often parents read all distances; how many are proposed, a vertex, and how many candidates
 /// go to other bands.
@@ -35,7 +35,7 @@ const CANDIDATES: f64 = 1.5;
 /// A search in bands, either way within the same needs.
 pub(in super::super) struct Plan {
     /// With the lists of a band in memory, if most edges stay within bands.
-    pub inside: Option<BandPlan>,
+    pub with_lists: Option<BandPlan>,
     /// In steps.
     pub steps: BandPlan,
 }
@@ -49,23 +49,23 @@ pub(in super::super) fn choose(
 ) -> Result<Plan> {
     let shape = shape(graph, config, sssp)?;
     let steps = BandPlan::choose(graph, config, &shape, refused)?;
-    let inside = Shape {
-        vertex_bytes: shape.vertex_bytes + Inside::vertex_bytes(graph),
-        fixed_bytes: shape.fixed_bytes + Inside::fixed_bytes(graph),
+    let shape = Shape {
+        vertex_bytes: shape.vertex_bytes + Lists::vertex_bytes(graph),
+        fixed_bytes: shape.fixed_bytes + Lists::fixed_bytes(graph),
         ..shape
     };
-    let inside = match loads_lists(graph, config) {
-        true => BandPlan::of(graph, config, &inside).ok(),
+    let with_lists = match loads_lists(graph, config) {
+        true => BandPlan::of(graph, config, &shape).ok(),
         false => None,
     };
-    let Some(inside) = inside else {
-        return Ok(Plan { inside: None, steps: with_traffic(steps, graph, sssp, false) });
+    let Some(with_lists) = with_lists else {
+        return Ok(Plan { with_lists: None, steps: with_traffic(steps, graph, sssp, false) });
     };
-    let of_inside = inside.needs.state_bytes;
-    let inside = inside.with_state(graph, config, steps.needs.state_bytes)?;
-    let steps = steps.with_state(graph, config, of_inside)?;
+    let [lists_state, steps_state] = [&with_lists, &steps].map(|plan| plan.needs.state_bytes);
+    let with_lists = with_lists.with_state(graph, config, steps_state)?;
+    let steps = steps.with_state(graph, config, lists_state)?;
     Ok(Plan {
-        inside: Some(with_traffic(inside, graph, sssp, true)),
+        with_lists: Some(with_traffic(with_lists, graph, sssp, true)),
         steps: with_traffic(steps, graph, sssp, false),
     })
 }
@@ -103,10 +103,10 @@ fn shape(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<Shap
 }
 
 /// Adds what a search moves.
-fn with_traffic(plan: BandPlan, graph: &Graph, sssp: &SsspConfig, is_inside: bool) -> BandPlan {
+fn with_traffic(plan: BandPlan, graph: &Graph, sssp: &SsspConfig, has_lists: bool) -> BandPlan {
     let n = graph.vertices();
     let bands = plan.layout.bands;
-    let lists = if is_inside { " with its lists" } else { "" };
+    let lists = if has_lists { " with its lists" } else { "" };
     let because =
         format!("a bound of a byte a vertex does, and one of {bands} bands at a time{lists}");
     let distances = 8 * n as u64;
@@ -116,7 +116,7 @@ fn with_traffic(plan: BandPlan, graph: &Graph, sssp: &SsspConfig, is_inside: boo
     };
     let messages = (messages * n as f64) as u64;
     let moved = match is_lattice(graph) {
-        true if is_inside => VISITS_INSIDE * distances,
+        true if has_lists => VISITS_WITH_LISTS * distances,
         true => LATTICE_BYTES * n as u64,
         false => (visits(graph).max(1.0) / 2.0 * distances as f64) as u64,
     };
@@ -144,8 +144,8 @@ fn with_traffic(plan: BandPlan, graph: &Graph, sssp: &SsspConfig, is_inside: boo
 
 /// The estimate of a search.
 pub(in super::super) fn estimate(plan: Plan, graph: &Graph, sssp: &SsspConfig) -> Estimate {
-    let is_inside = plan.inside.is_some();
-    let plan = plan.inside.unwrap_or(plan.steps);
+    let has_lists = plan.with_lists.is_some();
+    let plan = plan.with_lists.unwrap_or(plan.steps);
     let column = graph.weights(Direction::Out).map_or(0, |column| column.pages());
     let total = pages(graph, Direction::Out) + column;
     let missing = 1.0 - kept(graph, &plan.memory, total);
@@ -155,8 +155,8 @@ pub(in super::super) fn estimate(plan: Plan, graph: &Graph, sssp: &SsspConfig) -
     let (likely, most, because) = match is_lattice(graph) {
         true => {
             let each = graph.vertices() as f64 * missing;
-            let (likely, because) = if is_inside {
-                let visits = VISITS_INSIDE;
+            let (likely, because) = if has_lists {
+                let visits = VISITS_WITH_LISTS;
                 let because = format!(
                     "the lists of each band about {visits} times where neighbours lie near each \
                      other in the file; else small steps read about a page a vertex, of lists and \

@@ -15,7 +15,7 @@ use super::band::Band;
 use super::bounds::Bounds;
 use super::finish::finish;
 use super::follow::Follow;
-use super::inside::Inside;
+use super::lists::Lists;
 use super::parents::{Found, Sets, propose};
 use super::plan::Plan;
 use super::relax::{MESSAGE_BYTES, Relax, Waiting, parts};
@@ -35,17 +35,17 @@ pub(in super::super) fn run(
 ) -> Result<Sssp> {
     let engine = Engine::new(Arc::clone(graph), config, &plan.steps.needs)?;
     engine.install(|| {
-        let inside = plan.inside.as_ref().map(|plan| Inside::new(&engine, &plan.layout));
-        let inside = inside.transpose()?.flatten();
-        let plan = plan.inside.as_ref().filter(|_| inside.is_some()).unwrap_or(&plan.steps);
+        let lists = plan.with_lists.as_ref().map(|plan| Lists::new(&engine, &plan.layout));
+        let lists = lists.transpose()?.flatten();
+        let plan = plan.with_lists.as_ref().filter(|_| lists.is_some()).unwrap_or(&plan.steps);
         let layout = &plan.layout;
         let file = engine.state_file(layout.buffer_bytes)?;
         let messages = Messages::new(&engine, &file, layout.bands, layout.block_bytes);
         let delta = sssp.delta.unwrap_or_else(|| default_delta(graph));
         let mut search = Search::new(&engine, (plan, &file, &messages), (&sources, sssp), delta)?;
-        search.inside = inside;
+        search.lists = lists;
         search.run()?;
-        search.inside = None;
+        search.lists = None;
         let (lengths, bound, buckets) = (search.lengths, search.bound(), search.buckets);
         let (place, stored) = (search.place, search.stored);
         let (mut active, mut band) = (search.active, search.band.distances);
@@ -103,7 +103,7 @@ struct Search<'a> {
     frontier: Frontier,
     bounds: Bounds,
     /// Room for the lists of a band, where these are in memory.
-    inside: Option<Inside>,
+    lists: Option<Lists>,
     /// Messages that wait for each band.
     waiting: Vec<Waiting>,
     /// Of each band, the least distance of an active vertex.
@@ -139,7 +139,7 @@ impl<'a> Search<'a> {
             active: Bitmap::new(n)?,
             frontier: Frontier::with_list_max(n, list_max(n))?,
             bounds: Bounds::new(n, lengths, delta)?,
-            inside: None,
+            lists: None,
             waiting,
             nearest: vec![UNREACHED; layout.bands],
             targets: sssp.targets.iter().map(|&target| (target, UNREACHED)).collect(),
@@ -194,8 +194,8 @@ impl<'a> Search<'a> {
         let in_steps = self.in_steps_max(band);
         let (mut visited, mut width, mut few_end) = (0, self.delta, end);
         loop {
-            if visited >= in_steps {
-                self.search_inside()?;
+            if visited >= in_steps && self.active.iter_in(range.clone()).next().is_some() {
+                self.search_in_memory()?;
                 self.nearest[band] = UNREACHED;
                 break;
             }
@@ -237,11 +237,11 @@ impl<'a> Search<'a> {
     /// How many bytes of lists are visited in steps before all of a band are read into memory.
     fn in_steps_max(&self, band: usize) -> u64 {
         let graph = self.engine.graph();
-        let lists = graph.adjacency(Direction::Out).expect("all graphs have out-lists");
-        let may = self.inside.as_ref().is_some_and(|inside| inside.holds(band));
+        let adjacency = graph.adjacency(Direction::Out).expect("all graphs have out-lists");
+        let may = self.lists.as_ref().is_some_and(|lists| lists.fit(band));
         match may && self.band.is_whole() {
             true => {
-                let pages = Room::pages_of(lists, &self.band.range).count() as u64;
+                let pages = Room::pages_of(adjacency, &self.band.range).count() as u64;
                 pages * graph.page_bytes() as u64 / STEPS_SHARE
             }
             false => u64::MAX,
@@ -249,11 +249,11 @@ impl<'a> Search<'a> {
     }
 
     /// Follows all paths from the band that are within the bound, with its lists in memory.
-    fn search_inside(&mut self) -> Result<()> {
-        let mut inside = self.inside.take().expect("only where there is room");
-        let sent = inside.search(self.engine, &self.edges())?;
+    fn search_in_memory(&mut self) -> Result<()> {
+        let mut lists = self.lists.take().expect("only where there is room");
+        let sent = lists.search(self.engine, &self.edges())?;
         self.messages.post([sent])?;
-        self.inside = Some(inside);
+        self.lists = Some(lists);
         self.see_targets();
         Ok(())
     }

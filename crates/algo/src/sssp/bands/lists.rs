@@ -6,9 +6,8 @@
 //! and follows 1.5 lists a vertex, the nearest band first. In small steps each band is visited at
 //! each distance where a front crosses it.
 
-use cenote_engine::{Bitmap, Direction, Engine, Graph, PageTask, VertexId};
+use cenote_engine::{Direction, Engine, Graph, PageTask, VertexId};
 
-use super::super::length::UNREACHED;
 use super::super::paths::Stored;
 use super::super::relax::Sums;
 use super::band::Band;
@@ -31,7 +30,7 @@ const ROOM: (u64, u64) = (5, 4);
 const CANCEL_LISTS: u32 = 1 << 16;
 
 /// Room for the lists of a band, and a heap.
-pub(super) struct Inside {
+pub(super) struct Lists {
     room: Room,
     heap: Heap,
     stored: Stored,
@@ -40,7 +39,7 @@ pub(super) struct Inside {
     entries_max: u64,
 }
 
-impl Inside {
+impl Lists {
     /// Bytes of a vertex of the band.
     pub fn vertex_bytes(graph: &Graph) -> u64 {
         let vertices = graph.vertices() as u64;
@@ -72,8 +71,8 @@ impl Inside {
         Ok(Some(Self { room, heap, stored, entries, entries_max }))
     }
 
-    /// Whether there is room for the lists of a band.
-    pub fn holds(&self, band: usize) -> bool {
+    /// Whether there is room for those of a band.
+    pub fn fit(&self, band: usize) -> bool {
         self.entries[band] <= self.entries_max
     }
 
@@ -87,13 +86,13 @@ impl Inside {
         let Self { room, heap, stored, .. } = self;
         let (band, active, bound) = (relax.band, relax.active, relax.bound);
         room.load(engine, "lists".to_owned(), band.range.clone())?;
-        let lengths = InBand { band, stored: *stored };
+        let distances = InBand { band, stored: *stored };
         heap.begin(&band.range);
-        take_all(active, band, |v| heap.raise(v, &lengths));
+        active.take_in(band.range.clone(), |v| heap.raise(v, &distances));
         let mut sender = relax.local();
         let mut followed = 0;
-        while let Some(v) = heap.pop(&lengths) {
-            let length = lengths.distance(v);
+        while let Some(v) = heap.pop(&distances) {
+            let length = distances.distance(v);
             if length > bound {
                 heap.clear();
                 break;
@@ -102,8 +101,8 @@ impl Inside {
                 let (target, sum) = (room.target(place), stored.longer(length, room.weight(place)));
                 if !band.has(target) {
                     relax.path(&mut sender, v, length, target, sum);
-                } else if sum <= bound && lengths.lower(target, sum) {
-                    heap.raise(target, &lengths);
+                } else if sum <= bound && distances.lower(target, sum) {
+                    heap.raise(target, &distances);
                 }
             }
             followed += 1;
@@ -121,14 +120,6 @@ fn entries_in_room(graph: &Graph, vertices: u64) -> u64 {
     let share = u128::from(entries(graph)) * u128::from(ROOM.0 * vertices);
     let all = u128::from(ROOM.1) * graph.vertices().max(1) as u128;
     u64::try_from(share.div_ceil(all)).unwrap_or(u64::MAX)
-}
-
-/// Takes the active vertices of a band out of their set.
-fn take_all(active: &Bitmap, band: &Band, mut each: impl FnMut(VertexId)) {
-    active.take_in(band.range.clone(), |v| {
-        debug_assert_ne!(band.distance(v), UNREACHED);
-        each(v);
-    });
 }
 
 /// The distances of a band, and how paths grow.
