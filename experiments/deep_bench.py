@@ -1,11 +1,12 @@
 """Deep graphs and hubs: every algorithm of many small steps, from the least memory to plenty.
 
     deep_bench.py [--vertices 1000000] [--graphs path,grid] [--algorithms kcore,sssp]
-                  [--repeats 3] [--limit 60] [--old PROGRAM] [--dir DIR] [--rows FILE]
+                  [--budgets least,32MiB,1GiB] [--repeats 3] [--limit 60] [--old PROGRAM]
+                  [--dir DIR] [--rows FILE]
 
 The graphs: a path, in order and shuffled, undirected and directed; a star; cliques of ten in a row;
 a weighted square grid, in order and shuffled. Each algorithm runs with the least memory that it
-accepts, with 32 MiB and with as much as it can use. With `--old` a second build takes turns. Prints
+accepts, with 32 MiB and with as much as it can use, or with other budgets. With `--old` a second build takes turns. Prints
 medians of seconds and of processor seconds, and passes and requests; a run beyond `--limit` seconds
 is ended and printed as such, and so is what an algorithm or a budget refuses.
 """
@@ -44,7 +45,6 @@ OPTIONS = {
     "ppr": ["--seed", "0"],
     "similar": ["--source", "0"],
 }
-BUDGETS = ["least", "32MiB", "1GiB"]
 
 
 def edges_of(name, n, order):
@@ -137,7 +137,7 @@ def measure(bench, programs, name, algorithm):
     if None in smallest.values():
         print(f"{name:18} {algorithm:13} does not take this graph")
         return
-    for budget in BUDGETS:
+    for budget in options.budgets.split(","):
         taken = {build: [] for build in programs}
         line_of = {build: f"{name:18} {algorithm:13} {budget:>6} {build:>4}" for build in programs}
         for _ in range(options.repeats):
@@ -177,6 +177,7 @@ def main():
     parser.add_argument("--vertices", type=int, default=1_000_000)
     parser.add_argument("--graphs", default=",".join(GRAPHS))
     parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
+    parser.add_argument("--budgets", default="least,32MiB,1GiB")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--limit", type=float, default=60)
     parser.add_argument("--old", help="another build, which takes turns")
