@@ -6,9 +6,10 @@
 
 The graphs: a path, in order and shuffled, undirected and directed; a star; cliques of ten in a row;
 a weighted square grid, in order and shuffled. Each algorithm runs with the least memory that it
-accepts, with 32 MiB and with as much as it can use, or with other budgets. With `--old` a second build takes turns. Prints
-medians of seconds and of processor seconds, and passes and requests; a run beyond `--limit` seconds
-is ended and printed as such, and so is what an algorithm or a budget refuses.
+accepts, with 32 MiB and with as much as it can use, or with other budgets. With `--old` a second
+build takes turns. Prints medians of seconds and of processor seconds, and passes and requests; a
+run beyond `--limit` seconds is ended and printed as such, and so is what an algorithm or a budget
+refuses.
 """
 
 import argparse
