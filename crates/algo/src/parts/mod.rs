@@ -189,22 +189,40 @@ impl<'a, D: Distances> PartSearch<'a, D> {
             self.active.take_in(vertices.clone(), |v| heap.raise(v, distances));
             fence(Ordering::Acquire);
         }
-        for _ in 0..ROUND_VERTICES {
-            let Some(v) = heap.pop(distances) else { return };
-            let length = distances.distance(v);
-            if length > bound {
-                return heap.clear();
+        follow((room, heap), distances, &vertices, (bound, ROUND_VERTICES), |target, sum| {
+            if distances.lower(target, sum) {
+                self.activate(target);
             }
-            for place in room.list(v) {
-                let sum = distances.longer(length, room.weight(place));
-                let target = room.target(place);
-                if sum > bound || !distances.lower(target, sum) {
-                    continue;
-                }
-                match vertices.contains(&target) {
-                    true => heap.raise(target, distances),
-                    false => self.activate(target),
-                }
+        });
+    }
+}
+
+/// Follows vertices of a heap, nearest first, up to a number of them and as far as a bound. Their
+/// lists are in memory, as are those of all `vertices`; `leave` takes the paths to others.
+#[inline(always)]
+pub(crate) fn follow(
+    (room, heap): (&Room, &mut Heap),
+    distances: &impl Distances,
+    vertices: &Range<VertexId>,
+    (bound, count): (u64, usize),
+    mut leave: impl FnMut(VertexId, u64),
+) {
+    for _ in 0..count {
+        let Some(v) = heap.pop(distances) else { return };
+        let length = distances.distance(v);
+        if length > bound {
+            return heap.clear();
+        }
+        for place in room.list(v) {
+            let sum = distances.longer(length, room.weight(place));
+            let target = room.target(place);
+            if sum > bound {
+                continue;
+            }
+            if !vertices.contains(&target) {
+                leave(target, sum);
+            } else if distances.lower(target, sum) {
+                heap.raise(target, distances);
             }
         }
     }

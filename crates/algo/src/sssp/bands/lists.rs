@@ -15,7 +15,7 @@ use super::relax::Relax;
 use crate::bands::Layout;
 use crate::csr::entries;
 use crate::near::share_near;
-use crate::parts::{Distances, Heap, Room};
+use crate::parts::{Distances, Heap, Room, follow};
 use crate::report::{Result, pages};
 
 /// The least share of edges that must stay within a band: else it is visited too often. A grid in
@@ -27,7 +27,7 @@ const NEAR: f64 = 0.9;
 const ROOM: (u64, u64) = (5, 4);
 
 /// Lists are followed before it is asked whether the run is to end.
-const CANCEL_LISTS: u32 = 1 << 16;
+const CANCEL_LISTS: usize = 1 << 16;
 
 /// Room for the lists of a band, and a heap.
 pub(super) struct Lists {
@@ -90,25 +90,12 @@ impl Lists {
         heap.begin(&band.range);
         active.take_in(band.range.clone(), |v| heap.raise(v, &distances));
         let mut sender = relax.local();
-        let mut followed = 0;
-        while let Some(v) = heap.pop(&distances) {
-            let length = distances.distance(v);
-            if length > bound {
-                heap.clear();
-                break;
-            }
-            for place in room.list(v) {
-                let (target, sum) = (room.target(place), stored.longer(length, room.weight(place)));
-                if !band.has(target) {
-                    relax.path(&mut sender, v, length, target, sum);
-                } else if sum <= bound && distances.lower(target, sum) {
-                    heap.raise(target, &distances);
-                }
-            }
-            followed += 1;
-            if followed % CANCEL_LISTS == 0 {
-                engine.check_cancel()?;
-            }
+        while !heap.is_empty() {
+            engine.check_cancel()?;
+            let most = (bound, CANCEL_LISTS);
+            follow((room, heap), &distances, &band.range, most, |target, sum| {
+                relax.send(&mut sender, target, sum);
+            });
         }
         relax.end(&mut sender);
         Ok(sender)

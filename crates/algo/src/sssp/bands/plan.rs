@@ -54,7 +54,7 @@ pub(in super::super) fn choose(
         fixed_bytes: shape.fixed_bytes + Lists::fixed_bytes(graph),
         ..shape
     };
-    let with_lists = match loads_lists(graph, config) {
+    let with_lists = match may_load_lists(graph, config) {
         true => BandPlan::of(graph, config, &shape).ok(),
         false => None,
     };
@@ -71,7 +71,7 @@ pub(in super::super) fn choose(
 }
 
 /// Whether lists of a band may be in memory.
-fn loads_lists(graph: &Graph, config: &EngineConfig) -> bool {
+fn may_load_lists(graph: &Graph, config: &EngineConfig) -> bool {
     is_lattice(graph) && config.strategy == Strategy::Auto
 }
 

@@ -79,6 +79,18 @@ pub(super) struct Relax<'a> {
     pub bound: u64,
 }
 
+impl<'a> Relax<'a> {
+    /// Sends a path to a vertex that is not in memory, if it may be shorter than all before.
+    #[inline(always)]
+    pub fn send(&self, sender: &mut Sender<'a, MESSAGE_BYTES>, target: VertexId, sum: u64) {
+        if self.bounds.may_be_shorter(target, sum) {
+            let band = self.layout.band_of(target);
+            self.waiting[band].add(sum);
+            sender.send(band, &message(target, sum));
+        }
+    }
+}
+
 impl<'a> Sums for Relax<'a> {
     type Local = Sender<'a, MESSAGE_BYTES>;
 
@@ -104,12 +116,9 @@ impl<'a> Sums for Relax<'a> {
         if sum > self.bound {
             return;
         }
-        if self.band.has(target) {
-            self.band.shorten(target, sum, self.active);
-        } else if self.bounds.may_be_shorter(target, sum) {
-            let band = self.layout.band_of(target);
-            self.waiting[band].add(sum);
-            sender.send(band, &message(target, sum));
+        match self.band.has(target) {
+            true => self.band.shorten(target, sum, self.active),
+            false => self.send(sender, target, sum),
         }
     }
 }
