@@ -164,9 +164,10 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<bool> {
     let is_cached = residual.search.engine.cached_fraction() >= CACHED;
     // The edges that mattered before the last pass, if it kept some.
     let mut before = f64::INFINITY;
+    let mut looks = Looks::default();
     while let Some(first) = residual.search.first() {
         from = first.max(from);
-        let may_keep = !edges.is_none() && !residual.are_few();
+        let may_keep = !edges.is_none() && !residual.are_few() && looks.is_time();
         let found = if may_keep { Some(residual.sample(from)?) } else { None };
         if is_cached && found.is_some_and(|found| found.edges > LEFT * before) {
             return Ok(false);
@@ -176,11 +177,52 @@ pub(super) fn search(search: &mut Search<'_>) -> Result<bool> {
         if kept.is_some() {
             let Some(limit) = residual.pass(&mut edges, from)? else { return Ok(false) };
             from = limit;
-        } else if residual.follow(&mut edges, from)? {
-            return Ok(true);
+            looks = Looks::default();
+            continue;
+        }
+        match residual.follow(&mut edges, from)? {
+            Followed::End => return Ok(true),
+            Followed::Pass => looks = Looks::default(),
+            Followed::Step => looks.count_step(),
         }
     }
     Ok(true)
+}
+
+/// When to look again at how many edges would be kept: a step of few pages changes little, and
+/// reads no more than the look.
+#[derive(Default)]
+struct Looks {
+    /// Steps to go.
+    wait: u32,
+    /// Steps between the last look and the next.
+    apart: u32,
+}
+
+impl Looks {
+    /// After each look twice as many steps go by.
+    fn is_time(&mut self) -> bool {
+        let is_time = self.wait == 0;
+        if is_time {
+            self.apart = (2 * self.apart).max(1);
+            self.wait = self.apart;
+        }
+        is_time
+    }
+
+    fn count_step(&mut self) {
+        self.wait = self.wait.saturating_sub(1);
+    }
+}
+
+/// How vertices were followed.
+enum Followed {
+    /// In a step of some pages.
+    Step,
+    /// In a pass.
+    Pass,
+    /// In a search that has ended.
+    End,
 }
 
 /// Follows the nearest vertices, in steps of few pages. True if the search is over.
@@ -267,8 +309,8 @@ impl Residual<'_, '_> {
     }
 
     /// Follows the active vertices of a wide bucket, and those whose distances fall within it while
-    /// the pass goes on, if their lists come later. True if the search is over.
-    fn follow(&mut self, edges: &mut Edges, from: u64) -> Result<bool> {
+    /// the pass goes on, if their lists come later.
+    fn follow(&mut self, edges: &mut Edges, from: u64) -> Result<Followed> {
         let search = &mut *self.search;
         let end = search.lengths.bucket_end(from, BUCKETS_FOLLOWED * search.delta);
         search.buckets += 1;
@@ -277,16 +319,16 @@ impl Residual<'_, '_> {
         let active = search.engine.active_pages(Direction::Out, &active) as f64;
         if active < DENSE * pages(search.engine.graph(), Direction::Out) as f64 {
             if search.finish_without_steps()? {
-                return Ok(true);
+                return Ok(Followed::End);
             }
             search.step(end)?;
             search.put_back();
-            return Ok(false);
+            return Ok(Followed::Step);
         }
         search.forget_steps();
         self.prepare(from);
         edges.clear();
-        self.sweep(edges, (from, from, end)).map(|_| false)
+        self.sweep(edges, (from, from, end)).map(|_| Followed::Pass)
     }
 
     /// A pass over the lists of all vertices that are not final. Returns the edges that were kept
