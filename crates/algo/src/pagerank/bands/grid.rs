@@ -11,6 +11,7 @@ use cenote_engine::{
     WeightNumber, WeightType, Weights, with_numbers,
 };
 
+use super::reach::{Span, by_band};
 use super::sums::{ENTRIES_TOGETHER, Runs};
 
 /// Most bytes of a LEB128 number of 32 bits.
@@ -20,44 +21,65 @@ const NUMBER_BYTES_MAX: usize = 5;
 pub(super) struct FromLists<'a> {
     /// Vertices of the band.
     pub band: (VertexId, VertexId),
+    /// How many each band has, of which the last may have fewer.
+    pub band_vertices: usize,
     /// Vertices of the window.
     pub window: (VertexId, VertexId),
     /// Adds them up.
     pub add: &'a (dyn Fn(&Runs) + Sync),
+    /// How many bands there are, if it is not known yet which of them the lists reach.
+    pub bands: Option<usize>,
+}
+
+/// What one worker collects.
+pub(super) struct Collected {
+    runs: Runs,
+    /// The vertices with entries in each band, if these are not known yet.
+    pub spans: Vec<Span>,
 }
 
 impl Kernel for FromLists<'_> {
-    type Local = Runs;
+    type Local = Collected;
 
-    fn local(&self) -> Runs {
-        Runs::default()
+    fn local(&self) -> Collected {
+        let spans = vec![Span::EMPTY; self.bands.unwrap_or(0)];
+        Collected { runs: Runs::default(), spans }
     }
 
-    fn list(&self, runs: &mut Runs, list: &List<'_>) {
-        self.collect(runs, list, None);
-        self.add(runs);
+    fn list(&self, collected: &mut Collected, list: &List<'_>) {
+        self.collect(collected, list, None);
+        self.add(&mut collected.runs);
     }
 
-    fn page(&self, runs: &mut Runs, page: &Page<'_>, _: &Purpose<'_>) {
-        page.lists().for_each(|list| self.collect(runs, &list, None));
-        self.add(runs);
+    fn page(&self, collected: &mut Collected, page: &Page<'_>, _: &Purpose<'_>) {
+        page.lists().for_each(|list| self.collect(collected, &list, None));
+        self.add(&mut collected.runs);
     }
 
-    fn weighted_list(&self, runs: &mut Runs, list: &List<'_>, weights: Weights<'_>) {
-        self.collect(runs, list, Some(weights));
+    fn weighted_list(&self, collected: &mut Collected, list: &List<'_>, weights: Weights<'_>) {
+        self.collect(collected, list, Some(weights));
     }
 
-    fn end(&self, runs: &mut Runs) {
-        self.add(runs);
+    fn end(&self, collected: &mut Collected) {
+        self.add(&mut collected.runs);
     }
 }
 
 impl FromLists<'_> {
     #[inline(always)]
-    fn collect(&self, runs: &mut Runs, list: &List<'_>, weights: Option<Weights<'_>>) {
+    fn collect(
+        &self,
+        Collected { runs, spans }: &mut Collected,
+        list: &List<'_>,
+        weights: Option<Weights<'_>>,
+    ) {
         let (from, to) = self.window;
         if !(from..to).contains(&list.vertex) {
             return;
+        }
+        if !spans.is_empty() {
+            by_band(list.targets, self.band_vertices)
+                .for_each(|(band, _)| spans[band].include(list.vertex));
         }
         let (first, end) = self.band;
         let mut at = list.targets.partition_point(|&t| t < first);
@@ -142,18 +164,12 @@ impl Scatter<'_> {
         if !(from..to).contains(&list.vertex) || written.result.is_err() {
             return;
         }
-        let (mut rest, mut at) = (list.targets, 0);
-        while let Some(&first) = rest.first() {
-            let band = first as usize / self.band;
+        for (band, range) in by_band(list.targets, self.band) {
             let base = (band * self.band) as VertexId;
-            let end = base as u64 + self.band as u64;
-            let (own, after) = rest.split_at(rest.partition_point(|&t| u64::from(t) < end));
-            rest = after;
-            let own_weights = weights.map(|weights| weights.slice(at..at + own.len()));
-            at += own.len();
+            let own_weights = weights.map(|weights| weights.slice(range.clone()));
+            let own = (&list.targets[range], base, own_weights);
             if self.in_blocks[band]
-                && let Err(error) =
-                    self.append(written, band, list.vertex - from, (own, base, own_weights))
+                && let Err(error) = self.append(written, band, list.vertex - from, own)
             {
                 written.result = Err(error);
                 return;

@@ -27,6 +27,7 @@ mod grid;
 mod plan;
 mod pull;
 mod push;
+mod reach;
 mod run;
 mod sample;
 mod state;

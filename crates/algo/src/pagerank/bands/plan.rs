@@ -10,6 +10,7 @@ use super::super::weighted::{rank, share};
 use super::super::{PageRankConfig, pages_of, pulls};
 use super::divisors::Divisors;
 use super::grid::Width;
+use super::reach::{Reach, Span};
 use super::sample::Spread;
 use super::{sums, totals};
 use crate::bands::{VERTICES_ALIGN, band_of_each, block_bytes, buffer_bytes, fewest_bands};
@@ -80,7 +81,9 @@ impl Layout {
         let windows = vertices.div_ceil(window) as u64;
         let entry_bytes = 5 + width.weight as u64;
         let refs = 2 * BlockRef::bytes_for(entry_bytes * entries, block_bytes)
-            + (24 + 32 * threads as u64) * windows * bands as u64;
+            + (24 + 32 * threads as u64) * windows * bands as u64
+            + Reach::bytes_for(windows as usize, bands)
+            + (threads * bands * size_of::<Span>()) as u64;
         let state_bytes = SHARE_BYTES * band.min(vertices) as u64
             + (window_vertex_bytes * window) as u64
             + buffer_bytes
@@ -166,7 +169,7 @@ pub(crate) fn choose(
     let what = "pagerank in bands of vertices";
     let needs = Needs { what, state_bytes: layout.state_bytes + more, scratch_bytes: 0 };
     let (schedule, memory) = Engine::plan(graph, config, &needs)?;
-    let spread = Spread::of(graph, (direction, pulls), layout.band, layout.bands)?;
+    let spread = Spread::of(graph, (direction, pulls), &layout)?;
     let iterations = f64::from(pagerank.iterations);
     let cached = kept(graph, &memory, pages_of(graph, direction, pagerank));
     let weights = pagerank.weighted.then_some(&schedule);
@@ -249,22 +252,27 @@ fn traffic(
         bytes + padding.min(bytes)
     };
     let blocks: f64 = (0..layout.bands).filter(|&b| in_blocks[b]).map(of_band).sum();
-    let from_lists = in_blocks.iter().filter(|in_blocks| !**in_blocks).count() as f64;
-    let sums: f64 = (0..layout.bands - 1)
-        .map(|b| windows * sums::window_bytes(layout.window, spread.begun[b] / windows))
-        .sum();
+    let from_lists = |&b: &usize| !in_blocks[b];
+    let visited: f64 = (0..layout.bands).filter(from_lists).map(|b| spread.visited[b]).sum();
+    // The first visit of all lists finds out what later ones leave out.
+    let first = (0..layout.bands).find(from_lists).map_or(0.0, |b| 1.0 - spread.visited[b]);
+    let of_stored = |&(part, lists): &(f64, f64)| match part * windows {
+        0.0 => 0.0,
+        stored => stored * sums::window_bytes(layout.window, lists / stored),
+    };
+    let sums: f64 = spread.stored.iter().map(of_stored).sum();
     let share = SHARE_BYTES as f64 * n;
     let divisor = Divisors::bytes(config.weighted) as f64 * n;
     let ranks = if ranks::is_natural(graph) { 0.0 } else { 4.0 * n };
-    let bands = layout.bands as f64;
+    let reached: f64 = spread.reached.iter().sum();
     let (read, written) = match pulls {
         // Shares of all bands, and of the windows before they are replaced.
         true => (2.0 * share + divisor + sums, share + sums),
-        // Ranks of all windows for each band, and those of the band before they are replaced.
-        false => ((bands + 1.0) * (share + divisor), share),
+        // Ranks of windows for each band, and those of the band before they are replaced.
+        false => ((reached + 1.0) * (share + divisor), share),
     };
     Traffic {
-        passes: iterations * from_lists + f64::from(u8::from(blocks > 0.0)),
+        passes: iterations * visited + first + f64::from(u8::from(blocks > 0.0)),
         state_read: iterations * (read + blocks) + share + divisor,
         written: share + divisor + iterations * written + blocks + share + ranks,
         blocks,

@@ -9,7 +9,7 @@ use super::super::fixed::{from_fixed, to_fixed};
 use super::super::pull::Masses;
 use super::super::restart::Restart;
 use super::state::{State, label};
-use super::sums::{Sums, slot_bytes};
+use super::sums::{Runs, Sums, slot_bytes};
 use crate::parallel;
 use crate::report::Result;
 
@@ -21,12 +21,12 @@ pub(super) struct Pull<'a> {
     dangling: f64,
     /// Place of the sums between bands.
     stored: u64,
-    /// Words of the stored sums of each window.
+    /// Words of the stored sums of each window; 0 as long as there are none.
     stored_words: Vec<u32>,
     /// Shares of the band.
     pub band: HugeVec<u64>,
     sums: Sums,
-    /// Stored sums of the next window, and what the window before left: sums, or shares.
+    /// Stored sums of the next window, none if empty; what the window before left: sums, or shares.
     ahead: Vec<u32>,
     behind: Vec<u32>,
     behind_shares: Vec<f64>,
@@ -67,62 +67,89 @@ impl<'a> Pull<'a> {
         Ok(Step { change: from_fixed(masses.change) })
     }
 
-    /// Adds the shares of a band to all sums; the last band finishes all vertices. Another thread
-    /// writes what the window before left and reads what the next one needs meanwhile.
+    /// Adds the shares of a band to the sums of the windows that reach it, and finishes those whose
+    /// last band it is. Another thread writes what the window before left and reads what the next
+    /// one needs meanwhile.
     fn band(&mut self, band: usize, masses: &mut Masses) -> Result<()> {
-        let (layout, file) = (self.state.plan.layout, self.state.file);
+        let file = self.state.file;
         let (first, end) = self.state.band(band);
         let len = (end - first) as usize;
         file.read(self.state.numbers + 8 * u64::from(first), &mut self.band[..len])?;
-        let (windows, is_last) = (layout.windows(), band + 1 == layout.bands);
-        if band > 0 {
-            self.ahead.resize(self.stored_words[0] as usize, 0);
-            file.read(self.stored, &mut self.ahead)?;
+        if band == 0 {
+            self.stored_words.fill(0);
         }
-        for w in 0..windows {
+        let (mut left, mut next) = (Left::Nothing, self.next_window(0, band));
+        self.resize_ahead(next);
+        file.read(self.stored_place(next.unwrap_or(0)), &mut self.ahead)?;
+        while let Some(w) = next {
             self.state.engine.check_cancel()?;
-            match band {
-                0 => self.sums.clear(),
-                _ => self.sums.load(&self.ahead),
+            match self.ahead.is_empty() {
+                true => self.sums.clear(),
+                false => self.sums.load(&self.ahead),
             }
-            let next = if band > 0 && w + 1 < windows { self.stored_words[w + 1] } else { 0 };
-            self.ahead.resize(next as usize, 0);
+            next = self.next_window(w + 1, band);
+            self.resize_ahead(next);
+            let place = self.stored_place(next.unwrap_or(0));
+            let ends = self.state.last_band(w) == band;
             let mut of_window = self.state.take_window(w);
-            let places = [w.wrapping_sub(1), w + 1].map(|w| self.stored_place(w));
-            let before = w.checked_sub(1).map(|w| self.state.window(w).0);
-            let (ahead, behind) = (&mut self.ahead, (&self.behind, &self.behind_shares));
-            let (numbers, state) = (self.state.numbers, &self.state);
+            let mut ahead = std::mem::take(&mut self.ahead);
             let transfer = || {
-                match before {
-                    Some(from) if is_last => file.write(numbers + 8 * u64::from(from), behind.1)?,
-                    Some(_) => file.write(places[0], behind.0)?,
-                    None => {}
-                }
-                file.read(places[1], ahead)?;
-                if is_last { state.read_window(&mut of_window) } else { Ok(()) }
+                self.write(left)?;
+                file.read(place, &mut ahead)?;
+                if ends { self.state.read_window(&mut of_window) } else { Ok(()) }
             };
             let (sums, shares) = (&self.sums, &self.band[..len]);
-            beside(transfer, || state.entries(band, w, &|runs| sums.add(shares, runs)))?;
+            let add = |runs: &Runs| sums.add(shares, runs);
+            let seen = beside(transfer, || self.state.entries(band, w, &add))?;
+            self.ahead = ahead;
             self.state.put_window(of_window);
-            if is_last {
+            self.state.learn(w, seen);
+            if self.state.last_band(w) <= band {
+                if !ends {
+                    self.state.load(self.state.window(w))?;
+                }
                 *masses = masses.and(self.finish_window(w));
                 std::mem::swap(&mut self.behind_shares, &mut self.state.window_numbers);
-            } else {
+                left = Left::Shares(w);
+            } else if self.state.may_reach(w, band) {
                 self.sums.store(&mut self.behind);
                 self.stored_words[w] = self.behind.len() as u32;
+                left = Left::Sums(w);
+            } else {
+                left = Left::Nothing;
             }
         }
-        let from = self.state.window(windows - 1).0;
-        match is_last {
-            true => file.write(self.state.numbers + 8 * u64::from(from), &self.behind_shares)?,
-            false => file.write(self.stored_place(windows - 1), &self.behind)?,
+        Ok(self.write(left)?)
+    }
+
+    /// The first window from `w` on that a band adds to, or finishes.
+    fn next_window(&self, w: usize, band: usize) -> Option<usize> {
+        let is_visited =
+            |&w: &usize| self.state.may_reach(w, band) || self.state.last_band(w) == band;
+        (w..self.stored_words.len()).find(is_visited)
+    }
+
+    /// Makes room for the stored sums of a window, if there are any.
+    fn resize_ahead(&mut self, window: Option<usize>) {
+        self.ahead.resize(window.map_or(0, |w| self.stored_words[w]) as usize, 0);
+    }
+
+    /// Writes what a window has left.
+    fn write(&self, left: Left) -> cenote_engine::Result<()> {
+        let (numbers, file) = (self.state.numbers, self.state.file);
+        match left {
+            Left::Nothing => Ok(()),
+            Left::Sums(w) => file.write(self.stored_place(w), &self.behind),
+            Left::Shares(w) => {
+                let from = u64::from(self.state.window(w).0);
+                file.write(numbers + 8 * from, &self.behind_shares)
+            }
         }
-        Ok(())
     }
 
     /// The place of the stored sums of a window.
     fn stored_place(&self, w: usize) -> u64 {
-        self.stored.wrapping_add(slot_bytes(self.state.plan.layout.window).wrapping_mul(w as u64))
+        self.stored + slot_bytes(self.state.plan.layout.window) * w as u64
     }
 
     /// Gives the vertices of a window their next shares.
@@ -149,14 +176,23 @@ impl<'a> Pull<'a> {
     }
 }
 
+/// What is in memory of a window and not yet in the file.
+#[derive(Clone, Copy)]
+enum Left {
+    Nothing,
+    Sums(usize),
+    Shares(usize),
+}
+
 /// Does `transfer` on a thread of its own while this one does `work`.
-fn beside(
+fn beside<T>(
     transfer: impl FnOnce() -> cenote_engine::Result<()> + Send,
-    work: impl FnOnce() -> Result<()>,
-) -> Result<()> {
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     std::thread::scope(|scope| {
         let transfer = scope.spawn(transfer);
-        work()?;
-        Ok(transfer.join().expect("a transfer does not panic")?)
+        let done = work()?;
+        transfer.join().expect("a transfer does not panic")?;
+        Ok(done)
     })
 }

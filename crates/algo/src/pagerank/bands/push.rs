@@ -1,7 +1,7 @@
 //! Push in bands: mass that the band has received in memory, shares of the window.
 //!
-//! For each band of targets all ranks are read once, window by window. New ranks go to an array of
-//! their own, since later bands need the old ones.
+//! For each band of targets the ranks of all windows that reach it are read. New ranks go to an
+//! array of their own, since later bands need the old ones.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,6 +23,7 @@ pub(super) struct Push<'a> {
     pub state: State<'a>,
     damping: f64,
     restart: Restart,
+    dangling: f64,
     /// Place of the next ranks.
     next: u64,
     /// Mass in fixed point that the vertices of the band have received.
@@ -38,11 +39,12 @@ impl<'a> Push<'a> {
         damping: f64,
         restart: Restart,
     ) -> Result<Self> {
-        let (state, _) = state(&restart)?;
+        let (state, dangling) = state(&restart)?;
         let layout = &state.plan.layout;
         Ok(Self {
             damping,
             restart,
+            dangling,
             next: state.file.reserve(8 * layout.vertices as u64),
             received: HugeVec::zeroed(layout.band.min(layout.vertices))?,
             shares: Vec::with_capacity(layout.window),
@@ -57,6 +59,7 @@ impl<'a> Push<'a> {
             engine.step(label(iteration, band, bands), || self.band(band, &mut masses))?;
         }
         std::mem::swap(&mut self.state.numbers, &mut self.next);
+        self.dangling = from_fixed(masses.dangling);
         Ok(Step { change: from_fixed(masses.change) })
     }
 
@@ -64,19 +67,17 @@ impl<'a> Push<'a> {
     fn band(&mut self, band: usize, masses: &mut Masses) -> Result<()> {
         self.received.iter_mut().for_each(|mass| *mass.get_mut() = 0);
         for w in 0..self.state.plan.layout.windows() {
+            if !self.state.may_reach(w, band) {
+                continue;
+            }
             self.state.engine.check_cancel()?;
             self.state.load(self.state.window(w))?;
             self.shares.clear();
             let State { window_numbers, window_divisors, plan, .. } = &self.state;
             for (at, &number) in window_numbers.iter().enumerate() {
                 let divisor = window_divisors.of(at);
-                let is_dangling = divisor == 0.0;
-                if is_dangling && band == 0 {
-                    masses.dangling += to_fixed(number);
-                }
                 if !plan.weighted {
-                    let share = if is_dangling { 0 } else { to_fixed(number / divisor) };
-                    self.shares.push(share);
+                    self.shares.push(if divisor == 0.0 { 0 } else { to_fixed(number / divisor) });
                 }
             }
             let (received, shares, numbers) = (&*self.received, &*self.shares, window_numbers);
@@ -84,14 +85,15 @@ impl<'a> Push<'a> {
                 true => add(received, runs, |v, _| shares[v]),
                 false => add(received, runs, |v, at| to_fixed(numbers[v] * runs.weights[at])),
             };
-            self.state.entries(band, w, &add)?;
+            let seen = self.state.entries(band, w, &add)?;
+            self.state.learn(w, seen);
         }
         self.finish_band(band, masses)
     }
 
     fn finish_band(&mut self, band: usize, masses: &mut Masses) -> Result<()> {
         let (first, end) = self.state.band(band);
-        let base = self.restart.base(from_fixed(masses.dangling));
+        let base = self.restart.base(self.dangling);
         for from in (first..end).step_by(self.state.plan.layout.window) {
             let to = end.min(from + self.state.plan.layout.window as VertexId);
             self.state.load((from, to))?;
@@ -103,6 +105,9 @@ impl<'a> Push<'a> {
                 let after = base.of(v) + self.damping * from_fixed(received);
                 masses.change = masses.change.wrapping_add(to_fixed((after - before).abs()));
                 *cell = plan.number_of(after, divisor);
+                if divisor == 0.0 {
+                    masses.dangling = masses.dangling.wrapping_add(to_fixed(after));
+                }
             }
             self.state.file.write(self.next + 8 * u64::from(from), &self.state.window_numbers)?;
         }

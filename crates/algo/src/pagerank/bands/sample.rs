@@ -1,7 +1,11 @@
 //! How lists spread over bands: exact counts from the degrees, and a sample of the lists.
 
+use std::collections::BTreeMap;
+
 use cenote_engine::{Direction, Graph, for_each_list_of};
 
+use super::plan::Layout;
+use super::reach::Span;
 use crate::report::{Result, pages};
 
 /// Pages of lists that are sampled.
@@ -17,8 +21,13 @@ pub(super) struct Spread {
     pub entries: Vec<f64>,
     /// Lists with an entry in the band.
     pub runs: Vec<f64>,
-    /// Lists with an entry in the band or in one before it.
-    pub begun: Vec<f64>,
+    /// Which part of the pages is visited for the band.
+    pub visited: Vec<f64>,
+    /// Which part of the windows has lists with entries in the band.
+    pub reached: Vec<f64>,
+    /// Which part of the windows has sums stored after the band, and how many lists of these have
+    /// an entry in the band or in one before it.
+    pub stored: Vec<(f64, f64)>,
 }
 
 /// Entries by band as sampled, as many in all as there are.
@@ -57,9 +66,9 @@ impl Spread {
     pub fn of(
         graph: &Graph,
         (direction, pulls): (Direction, bool),
-        band: usize,
-        bands: usize,
+        layout: &Layout,
     ) -> Result<Self> {
+        let Layout { band, bands, .. } = *layout;
         let mut entries = vec![0.0; bands];
         let mut lists = vec![0.0; CLASSES];
         let is_same = !graph.is_directed() || !pulls;
@@ -74,13 +83,13 @@ impl Spread {
                 degrees.iter().for_each(|&degree| lists[class_of(degree)] += 1.0);
             })?;
         }
-        let classes = sample(graph, direction, band, bands)?;
+        let Sample { classes, windows } = sample(graph, direction, layout)?;
         if !pulls {
             entries = sampled_entries(&classes, &lists, entries);
         }
         let total: f64 = entries.iter().sum::<f64>().max(1.0);
         let share: Vec<f64> = entries.iter().map(|entries| entries / total).collect();
-        let mut spread = Self { entries, runs: vec![0.0; bands], begun: vec![0.0; bands] };
+        let (mut runs_of, mut begun_of) = (vec![0.0; bands], vec![0.0; bands]);
         for (class, &count) in lists.iter().enumerate().skip(1).filter(|(_, count)| **count > 0.0) {
             let known = &classes[class];
             for b in 0..bands {
@@ -92,16 +101,104 @@ impl Spread {
                     let misses = |share: f64| (1.0 - share).max(0.0).powf(degree);
                     (1.0 - misses(share[b]), 1.0 - misses(share[..=b].iter().sum()))
                 };
-                spread.runs[b] += count * runs;
-                spread.begun[b] += count * begun;
+                runs_of[b] += count * runs;
+                begun_of[b] += count * begun;
             }
+        }
+        let mut spread = Self { entries, runs: runs_of, ..Self::default() };
+        spread.add_windows(&windows, layout, pages(graph, direction));
+        for ((_, lists), begun) in spread.stored.iter_mut().zip(begun_of) {
+            *lists *= begun;
         }
         Ok(spread)
     }
+
+    /// Adds what is known from sampled windows; the lists of those that are stored as a part of
+    /// those that have begun.
+    fn add_windows(&mut self, windows: &[Window], layout: &Layout, pages: u64) {
+        // A span of one vertex takes a page.
+        let page = layout.windows() as f64 / pages.max(1) as f64;
+        for b in 0..layout.bands {
+            let is_stored = |window: &Window| f64::from(window.is_stored_after(b, layout));
+            self.visited.push(part_of(windows, |w| w.pages, |w| w.visited(b, page)));
+            self.reached.push(part_of(windows, |_| 1.0, |w| f64::from(w.reaches(b))));
+            let begun = part_of(windows, |w| w.begun[b], is_stored);
+            self.stored.push((part_of(windows, |_| 1.0, is_stored), begun));
+        }
+    }
 }
 
-/// The lists that begin in sampled pages, by class.
-fn sample(graph: &Graph, direction: Direction, band: usize, bands: usize) -> Result<Vec<Class>> {
+/// The mean of `part` over windows that count as much as `weight` says; 1 if none counts.
+fn part_of(
+    windows: &[Window],
+    weight: impl Fn(&Window) -> f64,
+    part: impl Fn(&Window) -> f64,
+) -> f64 {
+    let all: f64 = windows.iter().map(&weight).sum();
+    if all == 0.0 { 1.0 } else { windows.iter().map(|w| weight(w) * part(w)).sum::<f64>() / all }
+}
+
+/// Lists of a window in the sample.
+#[derive(Clone, Debug)]
+struct Window {
+    number: usize,
+    /// Pages with some of them, and their number.
+    pages: f64,
+    lists: u32,
+    /// The first and the last of them with an entry in each band.
+    spans: Vec<Span>,
+    /// How many have an entry in the band or in one before it.
+    begun: Vec<f64>,
+}
+
+impl Window {
+    fn new(number: usize, bands: usize) -> Self {
+        let (spans, begun) = (vec![Span::EMPTY; bands], vec![0.0; bands]);
+        Self { number, pages: 0.0, lists: 0, spans, begun }
+    }
+
+    /// Adds the next list, which has entries in these bands.
+    fn add(&mut self, touched: &[bool]) {
+        let mut begun = false;
+        for (b, &touched) in touched.iter().enumerate() {
+            begun |= touched;
+            self.begun[b] += f64::from(begun);
+            if touched {
+                self.spans[b].include(self.lists);
+            }
+        }
+        self.lists += 1;
+    }
+
+    fn reaches(&self, band: usize) -> bool {
+        !self.spans[band].is_empty()
+    }
+
+    /// Which part of its pages is visited for a band, at least `page` if any.
+    fn visited(&self, band: usize, page: f64) -> f64 {
+        match self.spans[band].len() {
+            0 => 0.0,
+            lists => (lists as f64 / f64::from(self.lists)).max(page.min(1.0)),
+        }
+    }
+
+    /// Whether its sums are stored after a band, since they are not complete.
+    fn is_stored_after(&self, band: usize, layout: &Layout) -> bool {
+        let end = ((self.number + 1) * layout.window).min(layout.vertices);
+        let is_needed = |later: usize| self.reaches(later) || later == (end - 1) / layout.band;
+        self.reaches(band) && (band + 1..layout.bands).any(is_needed)
+    }
+}
+
+/// What is known from sampled pages.
+struct Sample {
+    /// The lists that begin there, by class.
+    classes: Vec<Class>,
+    windows: Vec<Window>,
+}
+
+fn sample(graph: &Graph, direction: Direction, layout: &Layout) -> Result<Sample> {
+    let Layout { band, bands, .. } = *layout;
     let class = Class {
         lists: 0.0,
         entries: vec![0.0; bands],
@@ -113,6 +210,8 @@ fn sample(graph: &Graph, direction: Direction, band: usize, bands: usize) -> Res
     let count = pages.min(SAMPLE_PAGES);
     let chosen = (0..count).map(|i| (2 * i + 1) * pages / (2 * count));
     let mut touched = vec![false; bands];
+    let mut windows = BTreeMap::new();
+    let mut last = (u64::MAX, usize::MAX);
     for_each_list_of(graph, direction, chosen, |list| {
         if list.skip > 0 || list.targets.is_empty() {
             return;
@@ -130,6 +229,11 @@ fn sample(graph: &Graph, direction: Direction, band: usize, bands: usize) -> Res
             let each = list.degree as f64 / bands as f64;
             class.entries.iter_mut().for_each(|entries| *entries += each);
         }
+        let number = list.vertex as usize / layout.window;
+        let window = windows.entry(number).or_insert_with(|| Window::new(number, bands));
+        window.pages += f64::from(last != (list.page, number));
+        last = (list.page, number);
+        window.add(&touched);
         let mut begun = false;
         for (b, &touched) in touched.iter().enumerate() {
             begun |= touched;
@@ -137,5 +241,5 @@ fn sample(graph: &Graph, direction: Direction, band: usize, bands: usize) -> Res
             class.begun[b] += f64::from(u8::from(begun));
         }
     })?;
-    Ok(classes)
+    Ok(Sample { classes, windows: windows.into_values().collect() })
 }

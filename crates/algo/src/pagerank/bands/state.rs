@@ -5,8 +5,9 @@ use cenote_engine::{ActiveSet, BlockRef, Blocks, Direction, Engine, Kernel, Stat
 use super::super::fixed::{from_fixed, to_fixed};
 use super::super::restart::Restart;
 use super::divisors::Divisors;
-use super::grid::{FromLists, Scatter, decode};
+use super::grid::{Collected, FromLists, Scatter, decode};
 use super::plan::BandPlan;
+use super::reach::Reach;
 use super::sums::Runs;
 use super::totals::Totals;
 use crate::report::Result;
@@ -22,6 +23,8 @@ pub(super) struct State<'a> {
     divisors: u64,
     /// By band, then window.
     refs: Vec<Vec<BlockRef>>,
+    /// Of bands whose entries come from lists, those of the lists that have any.
+    reach: Reach,
     /// Of the window.
     pub window_numbers: Vec<f64>,
     pub window_divisors: Divisors,
@@ -46,6 +49,7 @@ impl<'a> State<'a> {
             numbers: file.reserve(8 * n),
             divisors: file.reserve(Divisors::bytes(plan.weighted) as u64 * n),
             refs: vec![Vec::new(); windows * plan.layout.bands],
+            reach: Reach::new(windows, plan.layout.bands),
             window_numbers: Vec::with_capacity(plan.layout.window),
             window_divisors: Divisors::with_capacity(plan.weighted, plan.layout.window),
         };
@@ -148,24 +152,60 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Passes the entries of a window's lists that lie in a band to `add`, on all workers.
-    pub fn entries(&self, band: usize, w: usize, add: &(dyn Fn(&Runs) + Sync)) -> Result<()> {
+    /// Passes the entries of a window's lists that lie in a band to `add`, on all workers. If it is
+    /// not known which bands the lists reach, returns what workers have seen of that, for
+    /// [`State::learn`].
+    pub fn entries(
+        &self,
+        band: usize,
+        w: usize,
+        add: &(dyn Fn(&Runs) + Sync),
+    ) -> Result<Option<Vec<Collected>>> {
+        let layout = &self.plan.layout;
         if self.plan.in_blocks[band] {
-            let width = self.plan.layout.width;
-            let refs = &self.refs[band * self.plan.layout.windows() + w];
+            let refs = &self.refs[band * layout.windows() + w];
             let each = |runs: &mut Runs, block: &[u8]| {
-                decode(block, width, runs);
+                decode(block, layout.width, runs);
                 add(runs);
                 Ok(())
             };
             self.blocks.for_each(refs, Runs::default, each, |_| Ok(()))?;
-            return Ok(());
+            return Ok(None);
         }
-        let (window, band) = (self.window(w), self.band(band));
-        let kernel = FromLists { band, window, add };
-        let active = ActiveSet::Within { from: window.0, to: window.1 };
-        self.visit("lists", active, &kernel)?;
-        Ok(())
+        let (is_known, window) = (self.reach.is_known(w), self.window(w));
+        let (from, to) = match is_known {
+            true => self.reach.span(w, band).vertices().unwrap_or((window.0, window.0)),
+            false => window,
+        };
+        let bands = (!is_known).then_some(layout.bands);
+        let band = self.band(band);
+        let kernel = FromLists { band, band_vertices: layout.band, window, add, bands };
+        let seen = self.visit("lists", ActiveSet::Within { from, to }, &kernel)?;
+        Ok((!is_known).then_some(seen))
+    }
+
+    /// Takes over what [`State::entries`] has returned for a window.
+    pub fn learn(&mut self, w: usize, seen: Option<Vec<Collected>>) {
+        if let Some(seen) = seen {
+            self.reach.learn(w, seen.iter().map(|collected| &*collected.spans));
+        }
+    }
+
+    /// Whether the lists of a window may have entries in a band.
+    pub fn may_reach(&self, w: usize, band: usize) -> bool {
+        match self.plan.in_blocks[band] {
+            true => !self.refs[band * self.plan.layout.windows() + w].is_empty(),
+            false => !self.reach.is_known(w) || !self.reach.span(w, band).is_empty(),
+        }
+    }
+
+    /// The band after which the sums of a window are complete, and no band needs the numbers of its
+    /// vertices; a later one if it is not known yet.
+    pub fn last_band(&self, w: usize) -> usize {
+        let layout = &self.plan.layout;
+        let own = (self.window(w).1 as usize - 1) / layout.band;
+        let is_needed = |&band: &usize| band == own || self.may_reach(w, band);
+        (0..layout.bands).rev().find(is_needed).expect("one band has its vertices")
     }
 
     /// Visits lists, with weights if these count.
