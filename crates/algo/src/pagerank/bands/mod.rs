@@ -17,13 +17,15 @@
 //! By weight, a pass adds up the weights of each out-list first (its total), and blocks have the
 //! weights of their entries.
 //!
-//! - [`plan`]: sizes, and what is cheapest; [`sample`]: how lists spread over bands
+//! - [`layout`]: sizes; [`plan`]: what is cheapest; [`sample`]: how lists spread over bands
+//! - [`reach`]: which lists have entries in a band
 //! - [`grid`]: blocks of entries; [`sums`]: the sums of a window
 //! - [`divisors`]: out-degrees or totals; [`totals`]: adds these up
 //! - [`state`]: what both ways share; [`pull`], [`push`]: the iterations
 
 mod divisors;
 mod grid;
+mod layout;
 mod plan;
 mod pull;
 mod push;

@@ -1,122 +1,26 @@
-//! Sizes of bands, windows and blocks, and the cheapest source of each band's entries.
+//! The cheapest source of each band's entries, and what a run moves.
 
 use cenote_engine::{
-    BlockRef, Blocks, Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs,
-    STATE_ALIGN_BYTES, Schedule, WeightColumn, weighted_bytes_for,
+    Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs, STATE_ALIGN_BYTES,
+    Schedule, weighted_bytes_for,
 };
 
 use super::super::restart::Restart;
 use super::super::weighted::{rank, share};
 use super::super::{PageRankConfig, pages_of, pulls};
 use super::divisors::Divisors;
-use super::grid::Width;
-use super::reach::{Reach, Span};
+use super::layout::{Layout, SHARE_BYTES};
 use super::sample::Spread;
-use super::{sums, totals};
-use crate::bands::{VERTICES_ALIGN, band_of_each, block_bytes, buffer_bytes, fewest_bands};
+use super::sums;
 use crate::estimate::{Estimate, Reads, kept, may_be_in_bands};
 use crate::ranks;
 use crate::report::{Bands, Result, pages};
 
-/// Bytes of a share.
-const SHARE_BYTES: u64 = 8;
-
-/// Bytes in memory for a vertex of the window: its sum, the stored sums of the windows before and
-/// after it, its share and that of the window before, and divisor.
-const fn window_vertex_bytes(weighted: bool) -> usize {
-    let bytes = 16 + 2 * 16 + 2 * 8 + Divisors::bytes(weighted);
-    // Before them its total is added up.
-    assert!(totals::TOTAL_BYTES + 8 + Divisors::bytes(true) <= bytes || !weighted);
-    bytes
-}
-
 /// Bytes of a run's vertex and length in a block, about.
 const RUN_BYTES: f64 = 2.2;
 
-/// How large the parts in memory are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
-    pub vertices: usize,
-    pub bands: usize,
-    /// Vertices of a band, of which the last may have fewer.
-    pub band: usize,
-    /// Vertices of a window.
-    pub window: usize,
-    /// Buffers for large transfers.
-    pub buffer_bytes: u64,
-    /// Bytes of an entry in a block.
-    pub width: Width,
-    pub block_bytes: usize,
-    /// All of it.
-    pub state_bytes: u64,
-}
-
-impl Layout {
-    /// So many bands with `memory_bytes` for all of the state.
-    fn new(
-        graph: &Graph,
-        config: &EngineConfig,
-        direction: Direction,
-        bands: usize,
-        memory_bytes: u64,
-    ) -> Self {
-        let (vertices, threads) = (graph.vertices(), config.threads);
-        let (band, bands) = band_of_each(vertices, bands);
-        let window_vertex_bytes = window_vertex_bytes(config.weighted);
-        let window_least = (VERTICES_ALIGN * window_vertex_bytes) as u64;
-        let of_window = usize::try_from((memory_bytes / 6).clamp(window_least, 16 << 20));
-        let window = of_window.expect("clamped") / window_vertex_bytes;
-        let window = (window / VERTICES_ALIGN * VERTICES_ALIGN).max(VERTICES_ALIGN);
-        let window = window.min(vertices.next_multiple_of(VERTICES_ALIGN));
-        let buffer_bytes = buffer_bytes(memory_bytes);
-        let block_bytes = block_bytes(memory_bytes, threads, bands + 8);
-        let adjacency = graph.adjacency(direction);
-        let entries = adjacency.map_or(0, |lists| lists.stored_edges());
-        let column = graph.weights(direction).filter(|_| config.weighted);
-        let width = Width::of(band, column.map(WeightColumn::kind));
-        // What a worker decodes: of a block at most three times its bytes.
-        let runs_bytes = sums::runs_bytes_max(config.weighted);
-        let decoded = (3 * block_bytes as u64).max(runs_bytes) * threads as u64;
-        let blocks = Blocks::memory_bytes(threads, bands, block_bytes);
-        let windows = vertices.div_ceil(window) as u64;
-        let entry_bytes = 5 + width.weight as u64;
-        let refs = 2 * BlockRef::bytes_for(entry_bytes * entries, block_bytes)
-            + (24 + 32 * threads as u64) * windows * bands as u64
-            + Reach::bytes_for(windows as usize, bands)
-            + (threads * bands * size_of::<Span>()) as u64;
-        let state_bytes = SHARE_BYTES * band.min(vertices) as u64
-            + (window_vertex_bytes * window) as u64
-            + buffer_bytes
-            + blocks
-            + decoded
-            + refs;
-        Self { vertices, bands, band, window, buffer_bytes, width, block_bytes, state_bytes }
-    }
-
-    /// The fewest bands that fit the budget beside `more_bytes`.
-    fn choose(graph: &Graph, config: &EngineConfig, direction: Direction, more_bytes: u64) -> Self {
-        fewest_bands(
-            (graph, config),
-            more_bytes,
-            |bands, memory_bytes| Self::new(graph, config, direction, bands, memory_bytes),
-            |layout| layout.state_bytes,
-        )
-    }
-
-    pub fn windows(&self) -> usize {
-        self.vertices.div_ceil(self.window)
-    }
-
-    /// Pages of a pass over the lists, window by window: those at the ends of two are read twice.
-    /// By weight also pages of weights: at the ends of windows and of requests twice, too.
-    fn pass_pages(&self, graph: &Graph, direction: Direction, weights: Option<&Schedule>) -> f64 {
-        let (lists, twice) = (pages(graph, direction), self.windows() as u64 - 1);
-        let Some(schedule) = weights else { return (lists + twice) as f64 };
-        let column = graph.weights(direction).map_or(0, WeightColumn::pages);
-        let requests = schedule.requests_for_bytes(lists * graph.page_bytes() as u64);
-        (lists + twice + column + twice + requests) as f64
-    }
-}
+/// Bytes of a window's lists for each worker that takes part in writing them to blocks, about.
+const WRITER_BYTES: f64 = (256 << 10) as f64;
 
 /// Bytes that a run moves, as planned.
 #[derive(Clone, Copy, Debug, Default)]
@@ -186,7 +90,8 @@ pub(crate) fn choose(
         read / rates.0 + traffic.written / rates.1
     };
     let plan = |in_blocks: Vec<bool>| {
-        let mut traffic = traffic((graph, pulls), config, &layout, &spread, &in_blocks, iterations);
+        let mut traffic =
+            traffic((graph, direction, pulls), config, &layout, &spread, &in_blocks, iterations);
         let sums_weights = pagerank.weighted && direction == Direction::Out;
         traffic.passes += f64::from(u8::from(sums_weights));
         (seconds(&traffic), traffic, in_blocks)
@@ -235,7 +140,7 @@ fn candidates(spread: &Spread) -> [Vec<bool>; 3] {
 }
 
 fn traffic(
-    (graph, pulls): (&Graph, bool),
+    (graph, direction, pulls): (&Graph, Direction, bool),
     config: &EngineConfig,
     layout: &Layout,
     spread: &Spread,
@@ -244,12 +149,16 @@ fn traffic(
 ) -> Traffic {
     let n = layout.vertices as f64;
     let windows = layout.windows() as f64;
-    // The last block of every writer is not full.
-    let padding = windows * config.threads as f64 * STATE_ALIGN_BYTES as f64 / 2.0;
+    let window_bytes = pages(graph, direction) as f64 * graph.page_bytes() as f64 / windows;
+    let writers = (window_bytes / WRITER_BYTES).clamp(1.0, config.threads as f64);
     let width = (layout.width.entry + layout.width.weight) as f64;
     let of_band = |b: usize| {
         let bytes = spread.entries[b] * width + spread.runs[b] * RUN_BYTES;
-        bytes + padding.min(bytes)
+        let reached = spread.reached[b] * windows;
+        // Of each window, the last block of every writer is not full.
+        let partial = (reached * writers).min(spread.runs[b]).max(f64::MIN_POSITIVE);
+        let align = STATE_ALIGN_BYTES as f64;
+        partial * (bytes / partial + align / 2.0).max(align)
     };
     let blocks: f64 = (0..layout.bands).filter(|&b| in_blocks[b]).map(of_band).sum();
     let from_lists = |&b: &usize| !in_blocks[b];

@@ -1,8 +1,8 @@
 //! Which bands the lists of each window reach, so that others need not be visited for a band.
 //!
-//! Where edges lead nearby, as on paths, roads and crawls, the lists of a window have entries in one
-//! band or two: they are read for these alone, and the sums of the window are complete after the
-//! last of them.
+//! Where edges lead nearby, as on paths, roads and crawls, the lists of a window have entries in
+//! one band or two: they are read for these alone, and the sums of the window are complete after
+//! the last of them.
 
 use std::ops::Range;
 

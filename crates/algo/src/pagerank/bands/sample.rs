@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cenote_engine::{Direction, Graph, for_each_list_of};
+use cenote_engine::{Direction, Graph, List, VertexId, for_each_list_of};
 
-use super::plan::Layout;
+use super::layout::Layout;
 use super::reach::Span;
 use crate::report::{Result, pages};
 
@@ -54,6 +54,30 @@ struct Class {
     entries: Vec<f64>,
     runs: Vec<f64>,
     begun: Vec<f64>,
+}
+
+impl Class {
+    /// Adds a list, or its first piece, with entries in these bands of so many vertices.
+    fn add(&mut self, list: &List<'_>, touched: &mut [bool], band: usize) {
+        let bands = touched.len();
+        self.lists += 1.0;
+        if list.is_whole() {
+            for &t in list.targets {
+                self.entries[(t as usize / band).min(bands - 1)] += 1.0;
+            }
+        } else {
+            // A list over several pages has entries in every band, about.
+            touched.fill(true);
+            let each = list.degree as f64 / bands as f64;
+            self.entries.iter_mut().for_each(|entries| *entries += each);
+        }
+        let mut begun = false;
+        for (b, &touched) in touched.iter().enumerate() {
+            begun |= touched;
+            self.runs[b] += f64::from(touched);
+            self.begun[b] += f64::from(begun);
+        }
+    }
 }
 
 fn class_of(degree: u64) -> usize {
@@ -106,7 +130,7 @@ impl Spread {
             }
         }
         let mut spread = Self { entries, runs: runs_of, ..Self::default() };
-        spread.add_windows(&windows, layout, pages(graph, direction));
+        spread.add_windows(&windows, layout);
         for ((_, lists), begun) in spread.stored.iter_mut().zip(begun_of) {
             *lists *= begun;
         }
@@ -115,12 +139,10 @@ impl Spread {
 
     /// Adds what is known from sampled windows; the lists of those that are stored as a part of
     /// those that have begun.
-    fn add_windows(&mut self, windows: &[Window], layout: &Layout, pages: u64) {
-        // A span of one vertex takes a page.
-        let page = layout.windows() as f64 / pages.max(1) as f64;
+    fn add_windows(&mut self, windows: &[Window], layout: &Layout) {
         for b in 0..layout.bands {
             let is_stored = |window: &Window| f64::from(window.is_stored_after(b, layout));
-            self.visited.push(part_of(windows, |w| w.pages, |w| w.visited(b, page)));
+            self.visited.push(part_of(windows, |w| w.pages.into(), |w| w.visited(b)));
             self.reached.push(part_of(windows, |_| 1.0, |w| f64::from(w.reaches(b))));
             let begun = part_of(windows, |w| w.begun[b], is_stored);
             self.stored.push((part_of(windows, |_| 1.0, is_stored), begun));
@@ -138,48 +160,66 @@ fn part_of(
     if all == 0.0 { 1.0 } else { windows.iter().map(|w| weight(w) * part(w)).sum::<f64>() / all }
 }
 
-/// Lists of a window in the sample.
+/// What is known of a window from sampled pages.
 #[derive(Clone, Debug)]
 struct Window {
     number: usize,
-    /// Pages with some of them, and their number.
-    pages: f64,
-    lists: u32,
-    /// The first and the last of them with an entry in each band.
+    /// Pages with lists of it, and the last of them.
+    pages: u32,
+    page: u64,
+    /// The vertex of the last list, the first page with it, and the bands in which it has entries.
+    vertex: Option<VertexId>,
+    vertex_page: u32,
+    vertex_bands: Vec<bool>,
+    /// The first and the last of the pages that are visited for each band.
     spans: Vec<Span>,
-    /// How many have an entry in the band or in one before it.
+    /// How many lists have an entry in the band or in one before it.
     begun: Vec<f64>,
 }
 
 impl Window {
     fn new(number: usize, bands: usize) -> Self {
-        let (spans, begun) = (vec![Span::EMPTY; bands], vec![0.0; bands]);
-        Self { number, pages: 0.0, lists: 0, spans, begun }
+        Self {
+            number,
+            pages: 0,
+            page: u64::MAX,
+            vertex: None,
+            vertex_page: 0,
+            vertex_bands: vec![false; bands],
+            spans: vec![Span::EMPTY; bands],
+            begun: vec![0.0; bands],
+        }
     }
 
-    /// Adds the next list, which has entries in these bands.
-    fn add(&mut self, touched: &[bool]) {
+    /// Adds a list, or a piece, in the order of the file, with entries in these bands.
+    fn add(&mut self, list: &List<'_>, touched: &[bool]) {
+        self.pages += u32::from(self.page != list.page);
+        self.page = list.page;
+        let page = self.pages - 1;
+        if self.vertex != Some(list.vertex) {
+            (self.vertex, self.vertex_page) = (Some(list.vertex), page);
+            self.vertex_bands.fill(false);
+        }
         let mut begun = false;
         for (b, &touched) in touched.iter().enumerate() {
             begun |= touched;
             self.begun[b] += f64::from(begun);
-            if touched {
-                self.spans[b].include(self.lists);
+            self.vertex_bands[b] |= touched;
+            if self.vertex_bands[b] {
+                // All pages of the vertex are visited.
+                self.spans[b].include(self.vertex_page);
+                self.spans[b].include(page);
             }
         }
-        self.lists += 1;
     }
 
     fn reaches(&self, band: usize) -> bool {
         !self.spans[band].is_empty()
     }
 
-    /// Which part of its pages is visited for a band, at least `page` if any.
-    fn visited(&self, band: usize, page: f64) -> f64 {
-        match self.spans[band].len() {
-            0 => 0.0,
-            lists => (lists as f64 / f64::from(self.lists)).max(page.min(1.0)),
-        }
+    /// Which part of its pages is visited for a band.
+    fn visited(&self, band: usize) -> f64 {
+        self.spans[band].len() as f64 / f64::from(self.pages)
     }
 
     /// Whether its sums are stored after a band, since they are not complete.
@@ -211,34 +251,14 @@ fn sample(graph: &Graph, direction: Direction, layout: &Layout) -> Result<Sample
     let chosen = (0..count).map(|i| (2 * i + 1) * pages / (2 * count));
     let mut touched = vec![false; bands];
     let mut windows = BTreeMap::new();
-    let mut last = (u64::MAX, usize::MAX);
     for_each_list_of(graph, direction, chosen, |list| {
-        if list.skip > 0 || list.targets.is_empty() {
-            return;
-        }
-        // A list over several pages has entries in every band, about.
-        touched.fill(!list.is_whole());
-        let class = &mut classes[class_of(list.degree)];
-        class.lists += 1.0;
-        for &t in list.targets {
-            let b = (t as usize / band).min(bands - 1);
-            touched[b] = true;
-            class.entries[b] += f64::from(u8::from(list.is_whole()));
-        }
-        if !list.is_whole() {
-            let each = list.degree as f64 / bands as f64;
-            class.entries.iter_mut().for_each(|entries| *entries += each);
-        }
+        touched.fill(false);
+        list.targets.iter().for_each(|&t| touched[(t as usize / band).min(bands - 1)] = true);
         let number = list.vertex as usize / layout.window;
         let window = windows.entry(number).or_insert_with(|| Window::new(number, bands));
-        window.pages += f64::from(last != (list.page, number));
-        last = (list.page, number);
-        window.add(&touched);
-        let mut begun = false;
-        for (b, &touched) in touched.iter().enumerate() {
-            begun |= touched;
-            class.runs[b] += f64::from(u8::from(touched));
-            class.begun[b] += f64::from(u8::from(begun));
+        window.add(list, &touched);
+        if list.skip == 0 && !list.targets.is_empty() {
+            classes[class_of(list.degree)].add(list, &mut touched, band);
         }
     })?;
     Ok(Sample { classes, windows: windows.into_values().collect() })

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use cenote_algo::pagerank::{self, PageRankConfig, Variant};
 use cenote_algo::{AlgoError, scc, wcc};
-use cenote_engine::{EngineConfig, EngineError, Graph, Order, RunStats};
+use cenote_engine::{Direction, EngineConfig, EngineError, Graph, Order, RunStats};
 use cenote_store::{Batch, Change, Codec, HubNeighboursChoice, Op, Store};
 
 use crate::orders;
@@ -268,6 +268,31 @@ fn every_kind_of_ranks_comes_in_bands() {
         let expected = pagerank::run(&stored, config(folder.path(), PLENTY, 2), ranks).unwrap();
         let config = config(folder.path(), 450_000, 2);
         check_pagerank(&format!("kind {i}"), &stored, &config, ranks, &expected);
+    }
+}
+
+/// Where edges lead nearby, lists are read for the band that they reach, and sums do not wait.
+#[test]
+fn ranks_of_local_graphs_in_several_bands_cost_as_in_one() {
+    let folder = folder();
+    let ranks = PageRankConfig::default().iterations(10);
+    for graph in graphs().iter().filter(|graph| ["grid", "path"].contains(&graph.name)) {
+        let stored = orders::stored(graph, Order::Natural, Codec::Packed, None);
+        let expected = pagerank::run(&stored, config(folder.path(), PLENTY, 2), &ranks).unwrap();
+        let config = config(folder.path(), 520_000, 2);
+        check_pagerank(graph.name, &stored, &config, &ranks, &expected);
+        let run = pagerank::run(&stored, config, &ranks).unwrap().run;
+        let bands = run.bands.expect("little memory");
+        assert!(bands.count >= 3 && bands.from_blocks == 0, "{bands:?}");
+        // A share as a part of a band, one that is replaced, and a degree.
+        let once = u64::from(VERTICES) * (8 + 8 + 4);
+        let read = run.stats.state_bytes_read;
+        assert!(read < once * 13, "{}: {read} bytes of state read", graph.name);
+        // A page is read once for each window that it has lists of.
+        let windows = u64::from(VERTICES / 1024);
+        let pages = stored.adjacency(Direction::Out).unwrap().pages() + windows;
+        let (lists, once) = (run.stats.bytes_read - read, pages * stored.page_bytes() as u64);
+        assert!(lists < once * 14, "{}: {lists} bytes of lists read, {once} once", graph.name);
     }
 }
 
