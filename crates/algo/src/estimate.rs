@@ -154,9 +154,12 @@ impl Estimate {
         let lists = schedule.requests_for_bytes(bytes(reads.likely));
         let lists = lists.max((reads.likely * of_page) as u64);
         let read_requests = lists + runs(reads.likely + in_memory).1 as u64;
+        // Pages stay unpacked if they are visited again.
+        let visits_again = reads.at_most.max(reads.visited) > graph_pages(graph) as f64;
+        let unpacked = if reads.caches && visits_again { memory.unpacked_bytes } else { 0 };
         Self {
             memory,
-            used_bytes: reads.used_bytes(&memory, likely, reads.scratch.1),
+            used_bytes: reads.used_bytes(&memory, likely, reads.scratch.1) + unpacked,
             used_bytes_at_least: reads.used_bytes_at_least(&memory, at_least),
             bytes_read: likely,
             bytes_read_at_least: at_least,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_device::Clock;
 use cenote_pool::Pool;
-use cenote_store::{Adjacency, Direction, Graph, KeptRuns, VertexId};
+use cenote_store::{Adjacency, Direction, Graph, KeptRuns, UnpackedPages, VertexId};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::bands::{StateCounts, StateFile};
@@ -28,6 +28,7 @@ pub struct Engine {
     pub(crate) schedule: Schedule,
     /// None where the budget leaves no frame and the strategy needs none.
     pub(crate) pages: Option<Arc<Pool>>,
+    pub(crate) unpacked: UnpackedPages,
     pub(crate) workers: ThreadPool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) copies_max: CopiesMax,
@@ -59,6 +60,7 @@ impl Engine {
         let (schedule, memory) = Self::plan(&graph, &config, needs)?;
         let pages = pages::pool(&graph, &schedule, &memory)?;
         let kept_runs = graph.keep_runs(memory.run_bytes);
+        let unpacked = UnpackedPages::new(&graph, memory.unpacked_bytes);
         let workers = ThreadPoolBuilder::new()
             .num_threads(config.threads)
             .thread_name(|i| format!("cenote-worker-{i}"))
@@ -71,6 +73,7 @@ impl Engine {
             memory,
             schedule,
             pages,
+            unpacked,
             workers,
             clock,
             copies_max: CopiesMax::default(),

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use cenote_pool::scan::Extent;
-use cenote_store::{Adjacency, Decoded, Direction, List, VertexId};
+use cenote_store::{Adjacency, Decoded, Direction, EntryOrder, List, VertexId};
 
 use crate::engine::{BusyGuard, Engine};
 use crate::error::Result;
@@ -108,8 +108,9 @@ impl Backwards<'_> {
     }
 
     fn show(&mut self, page: u64, bytes: &[u8]) -> Result<()> {
-        let Self { adjacency, vertex, decoded, show, .. } = self;
-        adjacency.reparse_lists(page, bytes, &[*vertex], decoded, show)?;
+        let Self { engine, adjacency, vertex, decoded, show, .. } = self;
+        let wanted = (&[*vertex][..], EntryOrder::Ascending);
+        engine.unpacked.lists(adjacency, (page, bytes), wanted, decoded, show)?;
         self.due = page;
         Ok(())
     }

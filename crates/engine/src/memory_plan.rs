@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use cenote_pool::Pool;
-use cenote_store::{Adjacency, Direction, Graph, LookupConfig, WeightColumn};
+use cenote_store::{Adjacency, Direction, Graph, LookupConfig, UnpackedPages, WeightColumn};
 use serde::Serialize;
 
 use crate::config::EngineConfig;
@@ -36,6 +36,8 @@ pub struct MemoryPlan {
     pub cache_bytes: u64,
     /// Pages of delta runs that are kept.
     pub run_bytes: u64,
+    /// Copies of packed pages that stay unpacked, where all pages are cached.
+    pub unpacked_bytes: u64,
 }
 
 /// The memory for pages of delta runs, in bytes.
@@ -78,6 +80,7 @@ impl MemoryPlan {
             + self.scratch_bytes
             + self.cache_bytes
             + self.run_bytes
+            + self.unpacked_bytes
     }
 
     /// How many pages the cache can hold.
@@ -131,7 +134,13 @@ impl MemoryPlan {
         let cache_bytes = (left - scratch_bytes).min(limit);
         let cache_bytes = if cache_bytes < frame_bytes { 0 } else { cache_bytes };
         let spare = left - scratch_bytes - cache_bytes;
+        let least = runs.bytes();
         let runs = RunMemory::all(graph, config.threads, spare).unwrap_or(runs);
+        let spare = spare - (runs.bytes() - least);
+        let unpacked_bytes = match cache_bytes < useful {
+            true => 0,
+            false => spare.min(UnpackedPages::bytes_for_all(graph)),
+        };
         Ok(Self {
             index_bytes,
             state_bytes: needs.state_bytes,
@@ -139,6 +148,7 @@ impl MemoryPlan {
             scratch_bytes,
             cache_bytes,
             run_bytes: runs.kept,
+            unpacked_bytes,
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::header::{self, Identity, PageHeader};
 use crate::packed;
 use crate::packed::decode::{self, Decoded};
 
-const MISSING: &str = "the index led to a page with the vertex";
+pub(crate) const MISSING: &str = "the index led to a page with the vertex";
 
 /// Most entries, and most lists, that a page can hold.
 pub(crate) fn items_max(page_bytes: usize, codec: Codec) -> (usize, usize) {

@@ -563,14 +563,15 @@ fn conditions(stats: &Stats, recording: Option<&Recording>, facts: &[(String, St
             "memory plan",
             format!(
                 "vertex state {}, index {}, buffers {}, optional {}, delta runs {}, cached pages \
-                 {} ({} of all)",
+                 {} ({} of all), unpacked {}",
                 size(plan.state_bytes),
                 size(plan.index_bytes),
                 size(plan.buffer_bytes),
                 size(plan.scratch_bytes),
                 size(plan.run_bytes),
                 size(plan.cache_bytes),
-                percent(stats.cached_fraction)
+                percent(stats.cached_fraction),
+                size(plan.unpacked_bytes)
             ),
         ),
     ]);

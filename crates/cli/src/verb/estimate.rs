@@ -179,6 +179,7 @@ fn print(estimate: &Estimate) -> Result<()> {
         ("  optional", size(memory.scratch_bytes)),
         ("  cached pages", size(memory.cache_bytes)),
         ("  delta runs", size(memory.run_bytes)),
+        ("  unpacked pages", size(memory.unpacked_bytes)),
         ("  program", size(estimate.program_bytes)),
         ("budget", format!("{} at least", size(estimate.memory_bytes_min))),
         ("read", format!("{read}: {}", with_budgets(&plan.because))),

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 use cenote_device::Slab;
 use cenote_pool::Handle;
 use cenote_pool::scan::Extent;
-use cenote_store::{Adjacency, Decoded, List, Page, VertexId};
+use cenote_store::{Adjacency, Decoded, EntryOrder, List, Page, VertexId};
 
 use super::Plan;
 use super::flags::Flags;
@@ -196,7 +196,10 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
                     return Ok(Advanced::Needs(page, stack));
                 };
                 let mut decoded = std::mem::take(&mut self.decoded);
-                let view = shared.adjacency.reparse(page, &bytes, &mut decoded)?;
+                let read = (page, &bytes[..]);
+                let order = EntryOrder::Ascending;
+                let view =
+                    self.plan.engine.unpacked.page(shared.adjacency, read, order, &mut decoded)?;
                 self.work_page(page, &view, &mut stack, false);
                 self.decoded = decoded;
             }

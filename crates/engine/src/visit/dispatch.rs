@@ -1,6 +1,6 @@
 //! Dispatch of pages: to a kernel at once ([`Plain`]), or to copies that wait for their weights.
 
-use cenote_store::{Adjacency, Decoded, List, Weights};
+use cenote_store::{Adjacency, Decoded, EntryOrder, List, Page, UnpackedPages, Weights};
 
 use super::copies::Copies;
 use crate::error::Result;
@@ -12,8 +12,18 @@ use crate::tasks::PageTask;
 #[derive(Clone, Copy)]
 pub(crate) struct Fetched<'a> {
     pub adjacency: &'a Adjacency,
+    pub unpacked: &'a UnpackedPages,
     pub bytes: &'a [u8],
     pub task: PageTask,
+}
+
+impl<'a> Fetched<'a> {
+    /// Its view.
+    #[inline]
+    pub fn view(self, order: EntryOrder, decoded: &'a mut Decoded) -> Result<Page<'a>> {
+        let Self { adjacency, unpacked, bytes, task } = self;
+        Ok(unpacked.page(adjacency, (task.page, bytes), order, decoded)?)
+    }
 }
 
 /// Gives weights of a list, from address `first` on, to its kernel.
@@ -66,15 +76,16 @@ impl<K: Kernel> Dispatch<()> for Plain<'_, K> {
         (): &mut (),
         _: &mut Now<'_>,
     ) -> Result<()> {
-        let Fetched { adjacency, bytes, task } = page;
+        let Fetched { adjacency, unpacked, bytes, task } = page;
         let active = self.active;
         if let Some(list) = active.list() {
             let vertices = &list[task.from as usize..task.to as usize];
             let mut take = |list: &List<'_>| self.list(list);
             let wanted = (vertices, K::ORDER);
-            return Ok(adjacency.reparse_lists_in(task.page, bytes, wanted, decoded, &mut take)?);
+            let read = (task.page, bytes);
+            return Ok(unpacked.lists(adjacency, read, wanted, decoded, &mut take)?);
         }
-        let page = adjacency.reparse_in(task.page, bytes, K::ORDER, decoded)?;
+        let page = page.view(K::ORDER, decoded)?;
         let purpose = Purpose { active, task, weights: None };
         self.kernel.page(&mut self.local, &page, &purpose);
         Ok(())

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use cenote_store::{
-    Adjacency, Decoded, List, VertexId, WeightColumn, WeightPlace, WeightRun, Weights,
+    Adjacency, Decoded, EntryOrder, List, VertexId, WeightColumn, WeightPlace, WeightRun, Weights,
 };
 
 use super::copies::{Copies, entries_max};
@@ -106,8 +106,8 @@ impl<K: Kernel> Dispatch<ListCopies> for WeightedLists<'_, K> {
         copies: &mut ListCopies,
         now: &mut Now<'_>,
     ) -> Result<()> {
-        let Fetched { adjacency, bytes, task } = page;
-        let page = adjacency.reparse(task.page, bytes, decoded)?;
+        let Fetched { adjacency, task, .. } = page;
+        let page = page.view(EntryOrder::Ascending, decoded)?;
         let active = self.active;
         let address = self.column.addresses_of(task.page).start;
         let runs = adjacency.weight_runs(task.page, self.column, &page)?;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use cenote_store::{
-    Adjacency, Decoded, WeightColumn, WeightFormat, WeightPlace, WeightRun, Weights,
+    Adjacency, Decoded, EntryOrder, WeightColumn, WeightFormat, WeightPlace, WeightRun, Weights,
 };
 
 use super::copies::{Copies, entries_max};
@@ -138,8 +138,8 @@ impl<K: Kernel> Dispatch<PageCopies> for WeightedPages<'_, K> {
         copies: &mut PageCopies,
         _: &mut Now<'_>,
     ) -> Result<()> {
-        let Fetched { adjacency, bytes, task } = page;
-        let page = adjacency.reparse(task.page, bytes, decoded)?;
+        let Fetched { adjacency, bytes, task, .. } = page;
+        let page = page.view(EntryOrder::Ascending, decoded)?;
         let entries = self.kernel.entries(&page, task);
         if entries.is_empty() {
             let none = bytemuck::cast_slice::<u64, u8>(&[]);

@@ -28,6 +28,9 @@ pub struct Decoded {
     entries: Vec<u32>,
     /// In the order of a raw page's table: the start of list 0 is the last.
     starts: Vec<u16>,
+    /// The header of the page that they are of. Since it has a checksum of the page, another page
+    /// with the same has the same starts.
+    starts_of: Option<PageHeader>,
     /// The page with changes, and these.
     pub(crate) merged: Merged,
     pub(crate) room: DeltaRoom,
@@ -92,8 +95,12 @@ pub(crate) fn open<'a>(
     fields.check()?;
     let length_bits = fields.length_bits as usize;
     let places = Places::new(lists, entries, length_bits.min(bytes.len() * 8));
-    decoded.reserve(entries, lists);
-    decode_starts(bytes, &places, &fields, entries, decoded, lists)?;
+    if decoded.starts_of != Some(*header) {
+        decoded.starts_of = None;
+        decoded.reserve(entries, lists);
+        decode_starts(bytes, &places, &fields, entries, decoded, lists)?;
+        decoded.starts_of = Some(*header);
+    }
     let run = NumberRun {
         bytes,
         codes: codes(bytes, places.entry_codes, entries)?,

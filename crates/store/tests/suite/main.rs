@@ -24,6 +24,7 @@ mod runs;
 mod sections;
 mod snapshots;
 mod threads;
+mod unpacked;
 mod update_weights;
 mod updates;
 mod values;
