@@ -12,7 +12,8 @@ use crate::tasks::PageTask;
 #[derive(Clone, Copy)]
 pub(crate) struct Fetched<'a> {
     pub adjacency: &'a Adjacency,
-    pub unpacked: &'a UnpackedPages,
+    /// Those that stay unpacked, in visits that use them.
+    pub unpacked: Option<&'a UnpackedPages>,
     pub bytes: &'a [u8],
     pub task: PageTask,
 }
@@ -22,7 +23,10 @@ impl<'a> Fetched<'a> {
     #[inline]
     pub fn view(self, order: EntryOrder, decoded: &'a mut Decoded) -> Result<Page<'a>> {
         let Self { adjacency, unpacked, bytes, task } = self;
-        Ok(unpacked.page(adjacency, (task.page, bytes), order, decoded)?)
+        Ok(match unpacked {
+            Some(unpacked) => unpacked.page(adjacency, (task.page, bytes), order, decoded)?,
+            None => adjacency.reparse_in(task.page, bytes, order, decoded)?,
+        })
     }
 }
 
@@ -83,7 +87,10 @@ impl<K: Kernel> Dispatch<()> for Plain<'_, K> {
             let mut take = |list: &List<'_>| self.list(list);
             let wanted = (vertices, K::ORDER);
             let read = (task.page, bytes);
-            return Ok(unpacked.lists(adjacency, read, wanted, decoded, &mut take)?);
+            return Ok(match unpacked {
+                Some(unpacked) => unpacked.lists(adjacency, read, wanted, decoded, &mut take)?,
+                None => adjacency.reparse_lists_in(task.page, bytes, wanted, decoded, &mut take)?,
+            });
         }
         let page = page.view(K::ORDER, decoded)?;
         let purpose = Purpose { active, task, weights: None };

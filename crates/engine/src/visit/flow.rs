@@ -174,7 +174,7 @@ impl<'v, 'f, C: Copies> Flow<'v, 'f, C> {
     }
 
     fn lists_arrived(&mut self, load: &Load, pages: &Pages<'_>, counts: &mut Counts) -> Result<()> {
-        let (adjacency, unpacked) = (self.visit.adjacency, &self.visit.engine.unpacked);
+        let (adjacency, unpacked) = (self.visit.adjacency, self.visit.unpacked());
         let mut copies = C::default();
         self.keep_unasked(Section::Lists, load, pages);
         for &task in &load.tasks {
@@ -331,10 +331,10 @@ impl<C: Copies> Work for Flow<'_, '_, C> {
         let Some((task, bytes)) = self.ready.pop_front() else { return Ok(()) };
         self.processed = true;
         counts.pages_cached += 1;
-        let Visit { engine, adjacency, column, .. } = self.visit;
+        let Visit { adjacency, column, .. } = self.visit;
         let mut copies = C::default();
         let mut weights = ResidentWeights { visit: self.visit, handle: self.resident, last: None };
-        let page = Fetched { adjacency, unpacked: &engine.unpacked, bytes: &bytes, task };
+        let page = Fetched { adjacency, unpacked: self.visit.unpacked(), bytes: &bytes, task };
         let now = &mut |list: &List<'_>, address: u64, give: &mut Give<'_>| {
             weights.give(list, address, give, counts)
         };

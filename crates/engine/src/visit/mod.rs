@@ -20,7 +20,7 @@ mod weighted_pages;
 use std::ops::Range;
 
 use cenote_pool::PageId;
-use cenote_store::{Adjacency, Direction, Graph, WeightColumn};
+use cenote_store::{Adjacency, Direction, Graph, UnpackedPages, WeightColumn};
 
 use crate::config::{EngineConfig, Strategy};
 use crate::engine::Engine;
@@ -364,6 +364,12 @@ impl<'a> Visit<'a> {
     /// more nearly in order, so that delta runs that do not stay in memory are read about once.
     fn is_in_order(&self) -> bool {
         self.adjacency.run_reads().pages_again > 0
+    }
+
+    /// The pages that stay unpacked, in visits that gain by them.
+    fn unpacked(&self) -> Option<&UnpackedPages> {
+        let Self { engine, source, .. } = self;
+        (engine.unpacked_in_passes || !source.is_whole_pass()).then_some(&engine.unpacked)
     }
 
     /// Whether to cache a page that was read. Full passes cache as many pages as a request reads,
