@@ -19,11 +19,6 @@ use crate::read_ahead::ReadAhead;
 use crate::schedule::Schedule;
 use crate::tasks::active_pages;
 
-/// Full passes use unpacked pages if all of them take so many bytes at most, which caches of a
-/// processor hold. Ten iterations of PageRank took 0.7 to 0.8 times as long with 13 to 20 MB, 0.97
-/// with 65, and 1.2 with 130: reading four bytes an entry from memory takes as long as unpacking.
-const UNPACKED_PASS_BYTES: u64 = 32 << 20;
-
 /// Runs visits over one graph within one memory budget.
 #[derive(Debug)]
 pub struct Engine {
@@ -68,7 +63,7 @@ impl Engine {
         let pages = pages::pool(&graph, &schedule, &memory)?;
         let kept_runs = graph.keep_runs(memory.run_bytes);
         let unpacked = UnpackedPages::new(&graph, memory.unpacked_bytes);
-        let unpacked_in_passes = UnpackedPages::bytes_for_all(&graph) <= UNPACKED_PASS_BYTES;
+        let unpacked_in_passes = memory_plan::unpacks_in_passes(&graph);
         let workers = ThreadPoolBuilder::new()
             .num_threads(config.threads)
             .thread_name(|i| format!("cenote-worker-{i}"))
