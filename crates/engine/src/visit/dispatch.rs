@@ -87,10 +87,11 @@ impl<K: Kernel> Dispatch<()> for Plain<'_, K> {
             let mut take = |list: &List<'_>| self.list(list);
             let wanted = (vertices, K::ORDER);
             let read = (task.page, bytes);
-            return Ok(match unpacked {
+            match unpacked {
                 Some(unpacked) => unpacked.lists(adjacency, read, wanted, decoded, &mut take)?,
                 None => adjacency.reparse_lists_in(task.page, bytes, wanted, decoded, &mut take)?,
-            });
+            }
+            return Ok(());
         }
         let page = page.view(K::ORDER, decoded)?;
         let purpose = Purpose { active, task, weights: None };
