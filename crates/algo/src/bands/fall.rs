@@ -100,7 +100,7 @@ impl Gather<'_> {
         fall: &F,
     ) -> Result<Fallen> {
         let named = Named::of(window, fall.most());
-        self.replace(&mut parts, values, Some((band, &named)))?;
+        self.replace(&mut parts, values, &mut None, Some((band, &named)))?;
         let first = self.layout.range(band).start;
         self.with_own(|own| {
             let loaded = Loaded::new(&parts, &named, (own, first))?;

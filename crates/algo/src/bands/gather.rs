@@ -170,6 +170,8 @@ impl<'a> Gather<'a> {
         take: &T,
     ) -> Result<()> {
         let mut pages = self.pages_that_fit();
+        // Where edges lead nearby, most lists need the band that those before needed.
+        let mut read = None;
         for w in 0..self.layout.bands {
             self.engine.check_cancel()?;
             let range = self.layout.range(w);
@@ -179,7 +181,7 @@ impl<'a> Gather<'a> {
                 let first = range.start;
                 let lists = (label, true);
                 self.windows(lists, (active, range), &mut pages, &mut |gather, _, mut parts| {
-                    gather.replace(&mut parts, values, None)?;
+                    gather.replace(&mut parts, values, &mut read, None)?;
                     gather.with_own(|own| apply(&parts, (own, first), take))
                 })?;
             }
@@ -281,12 +283,14 @@ impl<'a> Gather<'a> {
         Ok((words <= self.room_words || range.len() == 1).then_some((all, words)))
     }
 
-    /// Replaces every entry by the value of its vertex. Of a band that is in `own`, values are
+    /// Replaces every entry by the value of its vertex. `read` is the band that was read last, if
+    /// its values are still in memory and the same. Of a band that is in `own`, values are
     /// those there, and entries of some of its vertices become the names of these ([`Named`]).
     pub(super) fn replace(
         &mut self,
         parts: &mut [ResidualPart],
         values: u64,
+        read: &mut Option<usize>,
         own: Option<(usize, &Named)>,
     ) -> Result<()> {
         // With each part goes how many entries of each of its lists are replaced.
@@ -310,9 +314,11 @@ impl<'a> Gather<'a> {
                 continue;
             }
             let named = own.filter(|&(of, _)| of == band).map(|(_, named)| named);
-            if named.is_none() {
+            if named.is_none() && *read != Some(band) {
                 let place = values + VALUE_BYTES * u64::from(range.start);
+                *read = None;
                 self.file.read(place, &mut self.band[..range.len()])?;
+                *read = Some(band);
             }
             let of_band = if named.is_none() { &self.band } else { &self.own };
             let value = |v: VertexId| match named.and_then(|named| named.name(v)) {
