@@ -96,6 +96,11 @@ impl Layout {
         )
     }
 
+    /// The band of the last vertex of a window.
+    pub fn last_own_band(&self, w: usize) -> usize {
+        (((w + 1) * self.window).min(self.vertices) - 1) / self.band
+    }
+
     pub fn windows(&self) -> usize {
         self.vertices.div_ceil(self.window)
     }

@@ -4,8 +4,9 @@
 //! whose sums are being added up come in *windows*: for each band and each window, the entries of
 //! the window's lists that lie in the band are added to the sums of the window. Sums are integers
 //! ([`WideSum`](super::fixed::WideSum)), so the ranks are those of a run in memory to the last bit.
-//! Between bands the sums of a window wait in the file; after the last band its vertices get their
-//! next shares, in the place of the old ones, which no later band needs.
+//! Lists are visited for the bands that they reach. Between these the sums of a window wait in the
+//! file; after the last one its vertices get their next shares, in the place of the old ones, which
+//! no later band needs.
 //!
 //! *Push*, on directed graphs without in-edges, is its mirror: the band holds the mass that its
 //! vertices have received, and windows bring the ranks of those that give.

@@ -192,10 +192,12 @@ fn reason(layout: &Layout, in_blocks: &[bool], (best, reread): (f64, f64)) -> St
     let bands = layout.bands;
     let blocks = in_blocks.iter().filter(|in_blocks| **in_blocks).count();
     let fit = "the vertex state does not fit in memory";
-    let reread = format!("{best:.2} s of device time, {reread:.2} s if every band reads the lists");
+    let reread = format!("{best:.2} s of device time, {reread:.2} s if all read their lists");
     match blocks {
         0 if bands == 1 => format!("{fit}, one copy of the shares does"),
-        0 => format!("{fit}: each of {bands} bands reads the lists, which costs least"),
+        0 => {
+            format!("{fit}: each of {bands} bands reads the lists that reach it, which costs least")
+        }
         all if all == bands => format!("{fit}: {bands} bands, all from blocks: {reread}"),
         some => format!("{fit}: {bands} bands, {some} of them from blocks: {reread}"),
     }

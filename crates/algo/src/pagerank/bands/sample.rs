@@ -224,8 +224,8 @@ impl Window {
 
     /// Whether its sums are stored after a band, since they are not complete.
     fn is_stored_after(&self, band: usize, layout: &Layout) -> bool {
-        let end = ((self.number + 1) * layout.window).min(layout.vertices);
-        let is_needed = |later: usize| self.reaches(later) || later == (end - 1) / layout.band;
+        let own = layout.last_own_band(self.number);
+        let is_needed = |later: usize| self.reaches(later) || later == own;
         self.reaches(band) && (band + 1..layout.bands).any(is_needed)
     }
 }

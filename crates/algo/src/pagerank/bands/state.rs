@@ -203,7 +203,7 @@ impl<'a> State<'a> {
     /// vertices; a later one if it is not known yet.
     pub fn last_band(&self, w: usize) -> usize {
         let layout = &self.plan.layout;
-        let own = (self.window(w).1 as usize - 1) / layout.band;
+        let own = layout.last_own_band(w);
         let is_needed = |&band: &usize| band == own || self.may_reach(w, band);
         (0..layout.bands).rev().find(is_needed).expect("one band has its vertices")
     }
