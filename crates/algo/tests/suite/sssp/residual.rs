@@ -119,7 +119,10 @@ fn edges_up_to_a_limit_are_kept_where_not_all_fit() {
     }
 }
 
-/// Where none do, passes follow lists in the order of the file.
+/// Where none do, passes follow lists in the order of the file. With several threads their number
+/// is of chance, since it depends on which lists two threads follow at the same time: 4 to 8 here.
+/// So little memory holds a page at a time, so that a page of lists or weights that is shared by
+/// two is read twice.
 #[test]
 fn lists_are_followed_in_passes_where_no_edges_fit() {
     for (has_hubs, threads) in [(false, 1), (true, 3), (false, 2)] {
@@ -133,6 +136,8 @@ fn lists_are_followed_in_passes_where_no_edges_fit() {
         let memory = (1..).map(|i| i << 12).find(|memory| scratch(*memory) > 2_000).unwrap();
         assert!(scratch(memory) < 15_000, "{} bytes", scratch(memory));
         let found = passes_within(&graph, threads, memory, &format!("hubs: {has_hubs}"));
-        assert!(found.all > 1 && found.kept == 0 && found.reads < 16.0, "{found:?}");
+        let passes_max = if threads == 1 { 8 } else { 12 };
+        assert!((2..=passes_max).contains(&found.all) && found.kept == 0, "{found:?}");
+        assert!(found.reads < 2.0 * (found.all + 2) as f64, "{found:?}");
     }
 }
