@@ -1,7 +1,7 @@
 //! Counts triangles of oriented lists, by marks, bit rows or search, whichever is fastest.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cenote_engine::Engine;
 
@@ -14,6 +14,9 @@ const WORDS_PER_BIT: usize = 2;
 
 /// A binary search in a list takes about as long as testing this many marks.
 const MARKS_PER_SEARCH: usize = 8;
+
+/// So many middle vertices are looked up before the first of their lists is used.
+const MIDDLES: usize = 16;
 
 /// What is counted at each vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,21 +34,54 @@ pub(crate) struct View<'a> {
     /// Lists of middle vertices, and their places by rank.
     pub chunk: &'a Arena,
     pub places: &'a [AtomicU32],
-    pub hubs: &'a Hubs,
-    /// Whether to count middle vertices that are hubs; their rows must be complete.
-    pub with_hubs: bool,
+    /// Ranks below this are hubs.
+    pub hubs: u32,
+    /// The rows of hubs, to count middle vertices that are hubs. They must be complete.
+    pub rows: Option<&'a Hubs>,
     /// By rank; empty for [`At::Nowhere`].
     pub counts: &'a [AtomicU64],
 }
 
-/// The state of the workers.
+impl View<'_> {
+    /// Whether one of these ranks may be that of a middle vertex.
+    pub fn has_any(&self, ranks: &[u32]) -> bool {
+        ranks.iter().any(|&w| match w < self.hubs {
+            true => self.rows.is_some(),
+            false => self.places[w as usize].load(Ordering::Relaxed) != NOWHERE,
+        })
+    }
+
+    /// Where the list of `w` is, which is fetched into the cache; that of a hub is a row, at any
+    /// place; [`NOWHERE`] if it is not in memory.
+    #[inline(always)]
+    fn place(&self, w: u32) -> u32 {
+        if w < self.hubs {
+            return if self.rows.is_some() { 0 } else { NOWHERE };
+        }
+        let place = self.places[w as usize].load(Ordering::Relaxed);
+        if place != NOWHERE {
+            self.chunk.prefetch_at(place);
+        }
+        place
+    }
+}
+
+/// A middle vertex: its position in the list of the largest, its rank, and the place of its list.
+#[derive(Clone, Copy, Default)]
+struct Middle {
+    i: usize,
+    w: u32,
+    place: u32,
+}
+
+/// The workers that count, apart from those that do so now.
 pub(crate) struct Workers {
-    workers: Vec<Mutex<Worker>>,
+    idle: Mutex<Vec<Worker>>,
     at: At,
 }
 
 /// A triangle is found at its vertex `u` of largest rank: `x < w < u`, with the list of `u` marked.
-struct Worker {
+pub(super) struct Worker {
     /// The list of `u`, by rank.
     marks: Vec<u64>,
     /// The entries of that list that are edges both ways.
@@ -76,36 +112,58 @@ impl Workers {
             near: vec![0; if at == At::Nowhere { 0 } else { near }],
             triangles: 0,
         };
-        Self { workers: (0..workers).map(|_| Mutex::new(worker())).collect(), at }
+        Self { idle: Mutex::new((0..workers).map(|_| worker()).collect()), at }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Worker>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A worker for one thread, who is to be given back.
+    pub fn take(&self) -> Worker {
+        self.idle().pop().expect("there is a worker for each thread")
+    }
+
+    pub fn give_back(&self, worker: Worker) {
+        self.idle().push(worker);
+    }
+
+    /// Whether it matters which edges run both ways.
+    pub fn doubles(&self) -> bool {
+        self.at == At::Edges
     }
 
     /// Counts the triangles whose largest rank has its list in `lists` and whose middle rank is in
     /// `view`, on the engine's threads.
     pub fn count(&self, engine: &Engine, lists: &Arena, view: &View<'_>) -> Result<()> {
         let next = AtomicUsize::new(0);
-        rayon::broadcast(|context| {
-            let mutex = &self.workers[context.index()];
-            let worker = &mut *mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        rayon::broadcast(|_| {
+            let mut worker = self.take();
             loop {
                 let slab = next.fetch_add(1, Ordering::Relaxed);
                 if slab >= lists.slabs() || engine.config().cancel.is_raised() {
-                    return;
+                    return self.give_back(worker);
                 }
-                lists.lists(slab).for_each(|list| match self.at {
-                    At::Nowhere => worker.list::<false, false>(&list, view),
-                    At::Triangles => worker.list::<true, false>(&list, view),
-                    At::Edges => worker.list::<true, true>(&list, view),
-                });
+                lists.lists(slab).for_each(|list| self.count_one(&mut worker, &list, view));
             }
         });
         Ok(engine.check_cancel()?)
     }
 
+    /// Counts those of one list.
+    #[inline]
+    pub fn count_one(&self, worker: &mut Worker, list: &Oriented<'_>, view: &View<'_>) {
+        match self.at {
+            At::Nowhere => worker.list::<false, false>(list, view),
+            At::Triangles => worker.list::<true, false>(list, view),
+            At::Edges => worker.list::<true, true>(list, view),
+        }
+    }
+
     /// Returns all triangles; adds the workers' counts of near ranks to `counts`.
     pub fn finish(self, counts: &[AtomicU64]) -> u64 {
         let mut triangles = 0;
-        for worker in self.workers {
-            let worker = worker.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for worker in self.idle.into_inner().unwrap_or_else(PoisonError::into_inner) {
             triangles += worker.triangles;
             for (count, &more) in counts.iter().zip(&worker.near) {
                 count.fetch_add(more, Ordering::Relaxed);
@@ -138,34 +196,55 @@ impl Worker {
         }
         self.mark::<DOUBLES>(u);
         let mut of_u = 0;
-        for (i, w) in u.ranks().enumerate().skip(1) {
-            // The count of each x per triangle.
-            let weight = 1 + u64::from(DOUBLES && u.is_double(i));
-            let found = if w < view.hubs.count() {
-                if !view.with_hubs {
-                    continue;
+        // The list of its least entry has none of the others.
+        let mut ranks = u.ranks().enumerate().skip(usize::from(u.ascends));
+        loop {
+            let mut middle = [Middle::default(); MIDDLES];
+            let mut count = 0;
+            for (i, w) in ranks.by_ref() {
+                let place = view.place(w);
+                middle[count] = Middle { i, w, place };
+                count += usize::from(place != NOWHERE);
+                if count == MIDDLES {
+                    break;
                 }
-                self.by_row::<COUNTS, DOUBLES>(u, i, w, weight, view)
-            } else {
-                match view.places[w as usize].load(Ordering::Relaxed) {
-                    NOWHERE => continue,
-                    place => {
-                        let list = view.chunk.list_at(place);
-                        self.by_list::<COUNTS, DOUBLES>(u, i, &list, weight, view)
-                    }
-                }
-            };
-            self.triangles += found.triangles;
-            if COUNTS && found.triangles > 0 {
-                of_u += if DOUBLES { found.of_u } else { found.triangles };
-                let of_w = if DOUBLES { found.of_w } else { found.triangles };
-                self.add(w, of_w, view);
+            }
+            for middle in &middle[..count] {
+                of_u += self.edge::<COUNTS, DOUBLES>(u, *middle, view);
+            }
+            if count < MIDDLES {
+                break;
             }
         }
         if COUNTS {
             self.add(u.rank, of_u, view);
         }
         self.unmark::<DOUBLES>(u);
+    }
+
+    /// Counts the triangles of an edge; returns what counts at `u`.
+    #[inline(always)]
+    fn edge<const COUNTS: bool, const DOUBLES: bool>(
+        &mut self,
+        u: &Oriented<'_>,
+        Middle { i, w, place }: Middle,
+        view: &View<'_>,
+    ) -> u64 {
+        // The count of each x per triangle.
+        let weight = 1 + u64::from(DOUBLES && u.is_double(i));
+        let found = match view.rows.filter(|_| w < view.hubs) {
+            Some(rows) => self.by_row::<COUNTS, DOUBLES>(u, i, w, weight, rows),
+            None => {
+                let list = view.chunk.list_at(place);
+                self.by_list::<COUNTS, DOUBLES>(u, i, &list, weight, view)
+            }
+        };
+        self.triangles += found.triangles;
+        if !COUNTS || found.triangles == 0 {
+            return 0;
+        }
+        self.add(w, if DOUBLES { found.of_w } else { found.triangles }, view);
+        if DOUBLES { found.of_u } else { found.triangles }
     }
 
     fn mark<const DOUBLES: bool>(&mut self, u: &Oriented<'_>) {
@@ -204,14 +283,19 @@ impl Worker {
         i: usize,
         w: u32,
         weight: u64,
-        view: &View<'_>,
+        rows: &Hubs,
     ) -> Found {
-        let row = view.hubs.row(w);
-        let double_row = if DOUBLES { view.hubs.double_row(w) } else { &[] };
+        let row = rows.row(w);
+        let double_row = if DOUBLES { rows.double_row(w) } else { &[] };
         let mut found = Found::default();
-        if i <= WORDS_PER_BIT * row.len() {
-            for (j, &x) in u.near[..i].iter().enumerate() {
+        let below = u.below(i).min(u.near.len());
+        if below <= WORDS_PER_BIT * row.len() {
+            for (j, &x) in u.near[..below].iter().enumerate() {
                 let x = u32::from(x);
+                // Rows end with their own rank.
+                if !u.ascends && x >= w {
+                    continue;
+                }
                 let hit = u64::from(has(row, x));
                 found.triangles += hit;
                 if DOUBLES {
@@ -261,8 +345,9 @@ impl Worker {
                 worker.add(x, weight, view);
             }
         };
-        if i * MARKS_PER_SEARCH < list.len() {
-            for (j, x) in u.ranks().take(i).enumerate() {
+        let below = u.below(i);
+        if below * MARKS_PER_SEARCH < list.len() {
+            for (j, x) in u.ranks().take(below).enumerate() {
                 if let Some(in_w) = list.position(x) {
                     hit(self, x, in_w, DOUBLES && u.is_double(j));
                 }

@@ -29,7 +29,6 @@ impl Hubs {
     }
 
     /// Ranks below this are hubs.
-    #[inline(always)]
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -45,7 +44,8 @@ impl Hubs {
         }
     }
 
-    fn fill_row(&mut self, list: &Oriented<'_>) {
+    /// Sets the row of a hub.
+    pub fn fill_row(&mut self, list: &Oriented<'_>) {
         let from = words_before(list.rank);
         for (i, x) in list.ranks().enumerate() {
             let (word, bit) = (from + x as usize / 64, 1 << (x % 64));

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use cenote_engine::HugeVec;
+use cenote_engine::{HugeVec, prefetch};
 
 use crate::report::Result;
 
@@ -26,13 +26,14 @@ pub(crate) fn words_of(near: u64, far: u64, doubles: bool) -> u64 {
     HEADER_WORDS + near.div_ceil(2) + far + flags
 }
 
-/// The neighbours of a vertex of lower rank, ascending.
+/// The neighbours of a vertex of lower rank, near ones first. Lists in arenas ascend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Oriented<'a> {
     pub rank: u32,
     pub near: &'a [u16],
     pub far: &'a [u32],
     doubles: &'a [u32],
+    pub ascends: bool,
 }
 
 impl<'a> Oriented<'a> {
@@ -47,6 +48,7 @@ impl<'a> Oriented<'a> {
             near: &bytemuck::cast_slice(&words[near_from..far_from])[..near],
             far: &words[far_from..far_to],
             doubles: &words[far_to..to],
+            ascends: true,
         };
         (list, to)
     }
@@ -61,13 +63,19 @@ impl<'a> Oriented<'a> {
         self.doubles[i / 32] >> (i % 32) & 1 == 1
     }
 
-    /// All ranks, ascending.
+    /// All ranks.
     #[inline(always)]
     pub fn ranks(&self) -> impl Iterator<Item = u32> + 'a {
         self.near.iter().map(|&rank| u32::from(rank)).chain(self.far.iter().copied())
     }
 
-    /// The position of `rank` in the list.
+    /// How many entries may be less than the `i`-th: those before it, if the list ascends.
+    #[inline(always)]
+    pub fn below(&self, i: usize) -> usize {
+        if self.ascends { i } else { self.len() }
+    }
+
+    /// The position of `rank` in the list, which ascends.
     #[inline(always)]
     pub fn position(&self, rank: u32) -> Option<usize> {
         match u16::try_from(rank) {
@@ -154,6 +162,12 @@ impl Arena {
             words = &words[taken.next_multiple_of(unit)..];
             Some(list)
         })
+    }
+
+    /// Fetches the list at a place into the cache, if it is short.
+    #[inline(always)]
+    pub fn prefetch_at(&self, place: u32) {
+        prefetch(&self.words, (u64::from(place) * self.unit) as usize);
     }
 
     /// The list at a place that [`ListWriter::write`] returned.
@@ -254,19 +268,44 @@ impl<'a> ListWriter<'a> {
         Some((place as u32, &mut slab.words[from..to]))
     }
 
-    /// Writes a list of ascending ranks; `doubles` is called if the arena keeps that flag.
+    /// Writes a list of ascending ranks; `doubles` says of which both ways are edges, and is used
+    /// if the arena keeps that. Returns its place.
     pub fn write(
         &mut self,
         supply: &Supply<'a>,
         rank: u32,
         ranks: &[u32],
-        doubles: impl Fn(usize) -> bool,
+        doubles: &[bool],
     ) -> Option<u32> {
+        let doubles = supply.doubles.then_some(doubles);
+        let lengths = Lengths::of(ranks);
+        let (place, out) = self.reserve(supply, lengths.words(supply.doubles) as usize)?;
+        lengths.encode(out, rank, ranks, doubles);
+        Some(place)
+    }
+}
+
+/// How many ranks of a list are near, and how many are not.
+#[derive(Clone, Copy)]
+pub(super) struct Lengths {
+    near: usize,
+    far: usize,
+}
+
+impl Lengths {
+    /// Of ascending ranks.
+    pub fn of(ranks: &[u32]) -> Self {
         let near = ranks.partition_point(|&rank| rank < NEAR);
-        let far = ranks.len() - near;
-        let words = words_of(near as u64, far as u64, supply.doubles) as usize;
-        let keeps_doubles = supply.doubles;
-        let (place, out) = self.reserve(supply, words)?;
+        Self { near, far: ranks.len() - near }
+    }
+
+    /// Words of the list.
+    pub fn words(self, doubles: bool) -> u64 {
+        words_of(self.near as u64, self.far as u64, doubles)
+    }
+
+    fn encode(self, out: &mut [u32], rank: u32, ranks: &[u32], doubles: Option<&[bool]>) {
+        let Self { near, far } = self;
         out[..HEADER_WORDS as usize].copy_from_slice(&[rank, near as u32, far as u32]);
         let (near_out, rest) = out[HEADER_WORDS as usize..].split_at_mut(near.div_ceil(2));
         let near_out: &mut [u16] = bytemuck::cast_slice_mut(near_out);
@@ -274,14 +313,52 @@ impl<'a> ListWriter<'a> {
             *out = rank as u16;
         }
         rest[..far].copy_from_slice(&ranks[near..]);
-        if keeps_doubles {
+        if let Some(doubles) = doubles {
             let flags = &mut rest[far..far + ranks.len().div_ceil(32)];
             flags.fill(0);
-            for i in (0..ranks.len()).filter(|&i| doubles(i)) {
+            for i in (0..ranks.len()).filter(|&i| doubles[i]) {
                 flags[i / 32] |= 1 << (i % 32);
             }
         }
-        Some(place)
+    }
+}
+
+/// A list in no arena. The next one takes its memory over.
+#[derive(Default)]
+pub(super) struct OneList {
+    words: Vec<u32>,
+    /// Of lists in no order.
+    near: Vec<u16>,
+}
+
+impl OneList {
+    /// Replaces the list by that of these ranks, in no order.
+    pub fn set_unsorted(&mut self, rank: u32, ranks: &[u32]) -> Oriented<'_> {
+        if self.words.len() < ranks.len() {
+            self.words.resize(ranks.len(), 0);
+            self.near.resize(ranks.len(), 0);
+        }
+        let (mut near, mut far) = (0, 0);
+        for &rank in ranks {
+            // One of the two is overwritten.
+            self.near[near] = rank as u16;
+            self.words[far] = rank;
+            near += usize::from(rank < NEAR);
+            far += usize::from(rank >= NEAR);
+        }
+        let (near, far) = (&self.near[..near], &self.words[..far]);
+        Oriented { rank, near, far, doubles: &[], ascends: false }
+    }
+
+    /// Replaces the list by that of these ascending ranks.
+    pub fn set(&mut self, rank: u32, ranks: &[u32], doubles: Option<&[bool]>) -> Oriented<'_> {
+        let lengths = Lengths::of(ranks);
+        let words = lengths.words(doubles.is_some()) as usize;
+        if self.words.len() < words {
+            self.words.resize(words, 0);
+        }
+        lengths.encode(&mut self.words[..words], rank, ranks, doubles);
+        Oriented::parse(&self.words, doubles.is_some()).0
     }
 }
 

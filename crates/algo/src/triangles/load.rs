@@ -1,67 +1,78 @@
-//! Loads lists from pages as oriented lists in memory.
+//! Loads lists from pages as oriented lists: into memory, or past those that are there.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use cenote_engine::{
     ActiveSet, Direction, Engine, Frontier, Graph, HugeVec, Kernel, List, VertexId,
+    prefetch_of_many,
 };
 
-use super::lists::{Arena, ListWriter, NOWHERE, Shape, Supply, Written};
+use super::count::{View, Worker, Workers};
+use super::hubs::Hubs;
+use super::lists::{Arena, ListWriter, NOWHERE, OneList, Shape, Supply, Written};
 use super::order::{Order, out_lists};
 use super::parts::Parts;
-use crate::page_of::PageOf;
+use super::sift::{Notes, Sift, Sifted};
 use crate::report::{AlgoError, Result};
 
-/// Entries that are filtered at a time; a power of two.
-const SIFT: usize = 512;
-
-/// Lists take less memory than is set aside for them before they are loaded, so that more fit; such
-/// a rest is loaded if it has at least `1 / TAIL_SHARE` as many pages as those before.
-const TAIL_SHARE: u64 = 8;
-
-/// Loads oriented lists, a segment of the vertices at a time. On a directed graph a list is merged
-/// from targets, which are loaded first, and sources.
+/// Loads oriented lists. On a directed graph a list is merged from targets, which are loaded first,
+/// a segment of the vertices at a time, and sources.
 pub(crate) struct Loader<'e> {
     engine: &'e Engine,
     order: &'e Order,
+    shape: Shape,
     segment: Frontier,
     targets: Option<Targets>,
     /// Neighbours of each vertex, by rank.
     pub degrees: HugeVec<AtomicU32>,
-    /// Whether it is the first sweep, which loads every list once: it counts degrees.
+    /// Whether it is the first sweep, which loads every list once: it notes degrees, and `parts`.
     pub is_first: bool,
+    /// `None` if there is no other sweep.
+    parts: Option<Parts<'e>>,
 }
 
-/// The lists that a sweep needs.
-pub(crate) enum Needed<'a> {
-    /// All of them. In the first sweep `parts` gets where they have neighbours of lower rank.
-    All { parts: Option<&'a Parts<'a>> },
-    /// Those of groups of pages with neighbours among these vertices, or, if asked for, with hubs.
-    Meeting { parts: &'a Parts<'a>, vertices: Range<VertexId>, hubs: bool },
-}
-
-impl Needed<'_> {
-    fn has(&self, page: u64) -> bool {
-        match self {
-            Self::All { .. } => true,
-            Self::Meeting { parts, vertices, hubs } => parts.meet(page, vertices, *hubs),
-        }
-    }
+/// What lists pass, in [`Loader::pass`].
+pub(super) struct Passed<'a, 'h> {
+    /// The pages of the lists in memory.
+    pub pages: Range<u64>,
+    pub view: &'a View<'a>,
+    pub workers: &'a Workers,
+    /// In the first sweep: gets the rows of hubs.
+    pub rows: Option<Mutex<&'h mut Hubs>>,
 }
 
 /// The targets of lower rank of the vertices of a segment, and their places.
 struct Targets {
     arena: Arena,
+    /// Words that certainly fit.
+    room: u64,
     places: HugeVec<AtomicU32>,
 }
 
+/// The vertices of a visit.
+struct Chosen {
+    /// `None` if they are those of the segment.
+    within: Option<Range<VertexId>>,
+    vertices: u64,
+}
+
+impl Chosen {
+    fn active<'s>(&self, segment: &'s Frontier) -> ActiveSet<'s> {
+        match &self.within {
+            Some(within) => ActiveSet::Within { from: within.start, to: within.end },
+            None => ActiveSet::In(segment),
+        }
+    }
+}
+
 impl<'e> Loader<'e> {
-    /// Bytes without the arena for targets.
+    /// Bytes without the arena for targets, and without `parts`.
     pub fn bytes_for(graph: &Graph, order: &Order, workers: usize) -> u64 {
         let n = graph.vertices();
         let places = if graph.is_directed() { 4 * n as u64 } else { 0 };
-        let at_hand = workers as u64 * 3 * 4 * order.list_words_max;
+        let at_hand = workers as u64 * 4 * 4 * order.list_words_max;
         Frontier::bytes_for(n, 1) + 4 * n as u64 + places + at_hand
     }
 
@@ -71,216 +82,180 @@ impl<'e> Loader<'e> {
         order: &'e Order,
         shape: Shape,
         targets_bytes: u64,
+        parts: Option<Parts<'e>>,
     ) -> Result<Self> {
         let n = engine.graph().vertices();
         let targets = if engine.graph().is_directed() {
             let arena = Arena::new(Shape { doubles: false, ..shape }, targets_bytes)?;
-            Some(Targets { arena, places: HugeVec::zeroed(n)? })
+            let room = arena.room(engine.config().threads);
+            Some(Targets { arena, room, places: HugeVec::zeroed(n)? })
         } else {
             None
         };
         let (segment, degrees) = (Frontier::new(n)?, HugeVec::zeroed(n)?);
-        Ok(Self { engine, order, segment, targets, degrees, is_first: true })
+        Ok(Self { engine, order, shape, segment, targets, degrees, is_first: true, parts })
     }
 
-    /// Loads the lists that start in `pages` and are `needed` into `arena`, as many as fit, and
-    /// stores their `places` by rank. Returns the page to continue with.
+    /// Loads the lists that start in `pages` into `arena`, as many as fit, and stores their
+    /// `places` by rank. Returns the page to continue with.
     pub fn fill(
         &mut self,
         label: &str,
         pages: Range<u64>,
-        needed: &Needed<'_>,
         arena: &mut Arena,
-        places: Option<&[AtomicU32]>,
+        places: &[AtomicU32],
     ) -> Result<u64> {
-        let workers = self.engine.config().threads;
         let mut from = pages.start;
+        // In the first sweep lists take less memory than is set aside for them.
         while from < pages.end {
-            let mut room = arena.room(workers);
-            if let Some(targets) = &mut self.targets {
-                targets.arena.clear();
-                room = room.min(targets.arena.room(workers));
-            }
-            let to = self.order.reach(from..pages.end, room, |page| needed.has(page));
-            let is_small = (to - from) * TAIL_SHARE < from - pages.start;
-            // Lists that are not kept cost no pass if they come with the next ones.
-            if to == from || is_small && places.is_none() {
+            let room = arena.room(self.engine.config().threads);
+            let to = self.reach(from..pages.end, room, |_| true);
+            if to == from {
                 break;
             }
-            self.load(label, from..to, needed, arena, places)?;
+            let lists = out_lists(self.engine.graph());
+            let within = lists.starts_from(from)..lists.starts_from(to);
+            let chosen = Chosen { vertices: within.len() as u64, within: Some(within) };
+            self.load_targets(label, &chosen)?;
+            let (sift, supply) = (self.sift(), arena.supply());
+            let kernel = Keep { sift: &sift, targets: self.targets.as_ref(), supply, places };
+            let active = chosen.active(&self.segment);
+            let locals = self.engine.visit_whole(label, self.direction(), active, &kernel)?;
+            let (seen, written) = finish(locals);
+            self.check(arena.settle(written), seen == chosen.vertices)?;
             from = to;
         }
         Ok(from)
     }
 
-    fn load(
-        &mut self,
-        label: &str,
-        pages: Range<u64>,
-        needed: &Needed<'_>,
-        arena: &mut Arena,
-        places: Option<&[AtomicU32]>,
-    ) -> Result<()> {
-        let graph = self.engine.graph();
-        let lists = out_lists(graph);
-        let all = pages == (0..lists.pages()) && matches!(needed, Needed::All { .. });
-        let mut vertices = graph.vertices() as u64;
-        if !all {
-            let pages = pages.filter(|&page| needed.has(page));
-            self.segment.set(pages.flat_map(|page| lists.starting_in(page)));
-            vertices = self.segment.count();
+    /// Counts the triangles of lists in memory with all others that may have edges into these.
+    pub fn pass(&mut self, label: &str, passed: &Passed<'_, '_>) -> Result<()> {
+        let lists = out_lists(self.engine.graph());
+        let vertices = lists.starts_from(passed.pages.start)..lists.starts_from(passed.pages.end);
+        let passes = |parts: Option<&Parts<'_>>, page: u64| {
+            !passed.pages.contains(&page)
+                && parts.is_none_or(|parts| parts.meet(page, &vertices, passed.view.rows.is_some()))
+        };
+        let (mut from, pages) = (0, lists.pages());
+        while from < pages {
+            let known = self.parts.as_ref().filter(|_| !self.is_first);
+            let to = self.reach(from..pages, u64::MAX, |page| passes(known, page));
+            assert!(to > from, "an arena holds the lists of any page");
+            let chosen = (from..to).filter(|&page| passes(known, page));
+            self.segment.set(chosen.flat_map(|page| lists.starting_in(page)));
+            from = to;
+            let chosen = Chosen { within: None, vertices: self.segment.count() };
+            if chosen.vertices == 0 {
+                continue;
+            }
+            self.load_targets(label, &chosen)?;
+            let (sift, targets) = (self.sift(), self.targets.as_ref());
+            let is_plain = targets.is_none() && sift.notes.is_none() && !sift.repeats;
+            let kernel = Pass { sift: &sift, targets, passed, is_plain };
+            let active = chosen.active(&self.segment);
+            let locals = self.engine.visit_whole(label, self.direction(), active, &kernel)?;
+            let mut seen = 0;
+            for local in locals {
+                seen += local.lists;
+                passed.workers.give_back(local.worker);
+            }
+            self.check(true, seen == chosen.vertices)?;
         }
-        if vertices == 0 {
-            return Ok(());
-        }
-        let active = if all { ActiveSet::All } else { ActiveSet::In(&self.segment) };
-        let sift = Sift {
+        Ok(())
+    }
+
+    /// Of directed graphs targets come first.
+    fn direction(&self) -> Direction {
+        if self.targets.is_some() { Direction::In } else { Direction::Out }
+    }
+
+    /// What the first sweep has noted, after it.
+    fn known(&self) -> Option<&Parts<'e>> {
+        self.parts.as_ref().filter(|_| !self.is_first)
+    }
+
+    /// The end of the largest prefix of `pages` whose lists certainly fit in `room` words, and
+    /// their targets where these are loaded first; pages that do not pass `only` need none.
+    fn reach(&self, mut pages: Range<u64>, mut room: u64, only: impl Fn(u64) -> bool) -> u64 {
+        let (end, known) = (pages.end, self.known());
+        let mut of_targets = self.targets.as_ref().map_or(u64::MAX, |targets| targets.room);
+        let first_over = pages.find(|&page| {
+            if !only(page) {
+                return false;
+            }
+            let most = self.order.words_in(page);
+            let words = known.map_or(most, |parts| parts.words_in(page));
+            let is_over = words > room || most > of_targets;
+            if !is_over {
+                (room, of_targets) = (room - words, of_targets - most);
+            }
+            is_over
+        });
+        first_over.unwrap_or(end)
+    }
+
+    fn sift(&self) -> Sift<'_> {
+        let superblock = self.engine.graph().superblock();
+        let Shape { doubles, unit, .. } = self.shape;
+        let (degrees, parts) = (&*self.degrees, self.parts.as_ref());
+        Sift {
             ranks: &self.order.ranks,
             kept: self.order.kept,
-            degrees: self.is_first.then_some(&*self.degrees),
-            parts: match needed {
-                Needed::All { parts } if self.is_first => *parts,
-                _ => None,
-            },
-            repeats: graph.superblock().duplicates_kept || graph.superblock().self_loops_kept,
-        };
-        let mut direction = Direction::Out;
-        if let Some(Targets { arena, places }) = &mut self.targets {
-            let supply = arena.supply();
-            let kernel = KeepTargets { sift: &sift, supply: &supply, places };
-            let label = format!("{label}, targets");
-            let seen = Seen::of(self.engine.visit_whole(label, direction, active, &kernel)?);
-            seen.settle(graph, vertices, arena)?;
-            direction = Direction::In;
-        }
-        let supply = arena.supply();
-        let kernel =
-            Orient { sift: &sift, supply: &supply, places, targets: self.targets.as_ref() };
-        let seen = Seen::of(self.engine.visit_whole(label, direction, active, &kernel)?);
-        seen.settle(graph, vertices, arena)
-    }
-}
-
-/// The work of all workers in a visit.
-struct Seen {
-    lists: u64,
-    written: Vec<Written>,
-}
-
-impl Seen {
-    fn of(locals: Vec<Local<'_>>) -> Self {
-        Self {
-            lists: locals.iter().map(|local| local.lists).sum(),
-            written: locals.into_iter().map(|local| local.writer.finish()).collect(),
+            repeats: superblock.duplicates_kept || superblock.self_loops_kept,
+            notes: self.is_first.then_some(Notes { degrees, parts, doubles, unit }),
         }
     }
 
-    /// Ends the visit; an error if a list is missing or did not fit.
-    fn settle(self, graph: &Graph, vertices: u64, arena: &mut Arena) -> Result<()> {
-        let fault = if !arena.settle(self.written) {
-            "lists are longer than the degrees say".to_owned()
-        } else if self.lists != vertices {
-            format!("{} complete lists of {vertices} vertices", self.lists)
-        } else {
-            return Ok(());
-        };
-        Err(AlgoError::Contradiction { file: graph.file().to_string(), fault })
+    /// Loads the targets of these vertices of a directed graph.
+    fn load_targets(&mut self, label: &str, chosen: &Chosen) -> Result<()> {
+        let Some(mut targets) = self.targets.take() else { return Ok(()) };
+        targets.arena.clear();
+        let (sift, supply) = (self.sift(), targets.arena.supply());
+        let kernel = KeepTargets { sift: &sift, supply, places: &targets.places };
+        let active = chosen.active(&self.segment);
+        let label = format!("{label}, targets");
+        let locals = self.engine.visit_whole(label, Direction::Out, active, &kernel)?;
+        let (seen, written) = finish(locals);
+        let fits = targets.arena.settle(written);
+        self.targets = Some(targets);
+        self.check(fits, seen == chosen.vertices)
     }
+
+    /// Ends a visit; an error if something did not fit or a list is missing.
+    fn check(&self, fits: bool, is_complete: bool) -> Result<()> {
+        let fault = match (fits, is_complete) {
+            (false, _) => "lists are longer than the degrees say",
+            (_, false) => "a list is missing",
+            _ => return Ok(()),
+        };
+        let file = self.engine.graph().file().to_string();
+        Err(AlgoError::Contradiction { file, fault: fault.to_owned() })
+    }
+}
+
+/// The lists that workers have seen, and the slabs that they have filled.
+fn finish(locals: Vec<Local<'_>>) -> (u64, Vec<Written>) {
+    let lists = locals.iter().map(|local| local.lists).sum();
+    (lists, locals.into_iter().map(|local| local.writer.finish()).collect())
 }
 
 /// The writer, buffers and count of lists of one worker.
 struct Local<'a> {
     writer: ListWriter<'a>,
-    /// The ranks that are filtered at a time.
-    found: Box<[u32; SIFT]>,
-    ranks: Vec<u32>,
-    merged: Vec<u32>,
-    doubles: Vec<bool>,
-    page: PageOf,
+    sifted: Sifted,
     lists: u64,
 }
 
 impl Local<'_> {
     fn new() -> Self {
-        let (ranks, merged, doubles, page) = Default::default();
-        let found = Box::new([0; SIFT]);
-        Self { writer: ListWriter::new(), found, ranks, merged, doubles, page, lists: 0 }
+        Self { writer: ListWriter::new(), sifted: Sifted::new(), lists: 0 }
     }
-}
-
-/// Selects the neighbours of lower rank in a list, and counts degrees.
-struct Sift<'a> {
-    ranks: &'a [u32],
-    /// Vertices of this rank or a higher one are in no triangle.
-    kept: u32,
-    degrees: Option<&'a [AtomicU32]>,
-    /// Gets where a list has neighbours of lower rank.
-    parts: Option<&'a Parts<'a>>,
-    /// Whether a list may hold a vertex twice, or a self-loop.
-    repeats: bool,
-}
-
-impl Sift<'_> {
-    /// Puts the lower ranks into the ranks of `local`, ascending, each once; none of a list that is
-    /// not kept.
-    fn take(&self, list: &List<'_>, local: &mut Local<'_>) {
-        let Local { found, ranks: into, page, .. } = local;
-        let rank = self.ranks[list.vertex as usize];
-        into.clear();
-        let targets = if rank < self.kept { list.targets } else { &[] };
-        for targets in targets.chunks(SIFT) {
-            let mut count = 0;
-            for &target in targets {
-                let other = self.ranks[target as usize];
-                found[count % SIFT] = other;
-                count += usize::from(other < rank);
-            }
-            into.extend_from_slice(&found[..count]);
-        }
-        into.sort_unstable();
-        if self.repeats {
-            into.dedup();
-        }
-        if let Some(parts) = self.parts
-            && !into.is_empty()
-        {
-            let lower = list.targets.iter().filter_map(|&target| {
-                let other = self.ranks[target as usize];
-                (other < rank).then_some((target, other))
-            });
-            parts.note(page, list.vertex, lower);
-        }
-        if let Some(degrees) = self.degrees {
-            degrees[rank as usize].fetch_add(neighbours(list, self.repeats), Ordering::Relaxed);
-        }
-    }
-
-    /// Corrects the degrees for an edge that runs both ways, which was counted twice at both ends.
-    fn is_double(&self, a: u32, b: u32) {
-        if let Some(degrees) = self.degrees {
-            degrees[a as usize].fetch_sub(1, Ordering::Relaxed);
-            degrees[b as usize].fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Counts the distinct neighbours in a list, whose targets ascend; `repeats`: whether it may hold a
-/// vertex twice, or a self-loop.
-pub(super) fn neighbours(list: &List<'_>, repeats: bool) -> u32 {
-    let others = match repeats {
-        false => list.targets.len(),
-        true => {
-            let runs = list.targets.chunk_by(|a, b| a == b);
-            runs.filter(|run| run[0] != list.vertex).count()
-        }
-    };
-    u32::try_from(others).expect("distinct vertices are fewer than ids")
 }
 
 /// Keeps the targets of a directed graph's lists.
 struct KeepTargets<'a> {
     sift: &'a Sift<'a>,
-    supply: &'a Supply<'a>,
+    supply: Supply<'a>,
     places: &'a [AtomicU32],
 }
 
@@ -291,15 +266,19 @@ impl<'a> Kernel for KeepTargets<'a> {
         Local::new()
     }
 
+    fn prefetch(&self, targets: &[VertexId]) {
+        prefetch_of_many(self.sift.ranks, targets);
+    }
+
     fn list(&self, local: &mut Local<'a>, list: &List<'_>) {
         local.lists += 1;
-        self.sift.take(list, local);
+        let ranks = self.sift.take(list, &mut local.sifted);
         let mut place = NOWHERE;
-        if !local.ranks.is_empty()
-            && let Some((at, words)) = local.writer.reserve(self.supply, 1 + local.ranks.len())
+        if !ranks.is_empty()
+            && let Some((at, words)) = local.writer.reserve(&self.supply, 1 + ranks.len())
         {
-            words[0] = local.ranks.len() as u32;
-            words[1..=local.ranks.len()].copy_from_slice(&local.ranks);
+            words[0] = ranks.len() as u32;
+            words[1..=ranks.len()].copy_from_slice(ranks);
             place = at;
         }
         self.places[list.vertex as usize].store(place, Ordering::Relaxed);
@@ -319,53 +298,89 @@ impl Targets {
 }
 
 /// Writes oriented lists to memory.
-struct Orient<'a> {
+struct Keep<'a> {
     sift: &'a Sift<'a>,
-    supply: &'a Supply<'a>,
-    places: Option<&'a [AtomicU32]>,
     targets: Option<&'a Targets>,
+    supply: Supply<'a>,
+    places: &'a [AtomicU32],
 }
 
-impl<'a> Kernel for Orient<'a> {
+impl<'a> Kernel for Keep<'a> {
     type Local = Local<'a>;
 
     fn local(&self) -> Local<'a> {
         Local::new()
     }
 
+    fn prefetch(&self, targets: &[VertexId]) {
+        prefetch_of_many(self.sift.ranks, targets);
+    }
+
     fn list(&self, local: &mut Local<'a>, list: &List<'_>) {
         local.lists += 1;
-        let rank = self.sift.ranks[list.vertex as usize];
-        self.sift.take(list, local);
-        let (mut ranks, mut doubles) = (&local.ranks, &[][..]);
-        if let Some(targets) = self.targets {
-            merge(targets.of(list.vertex), &local.ranks, &mut local.merged, &mut local.doubles);
-            (ranks, doubles) = (&local.merged, &local.doubles);
-            for (&other, _) in ranks.iter().zip(doubles).filter(|(_, is_double)| **is_double) {
-                self.sift.is_double(rank, other);
-            }
-        }
+        let rank = self.sift.rank(list);
+        self.sift.take(list, &mut local.sifted);
+        let targets = self.targets.map(|targets| targets.of(list.vertex));
+        let (ranks, doubles) = self.sift.join(list, targets, &mut local.sifted);
         if !ranks.is_empty()
-            && let Some(place) = local.writer.write(self.supply, rank, ranks, |i| doubles[i])
-            && let Some(places) = self.places
+            && let Some(place) = local.writer.write(&self.supply, rank, ranks, doubles)
         {
-            places[rank as usize].store(place, Ordering::Relaxed);
+            self.places[rank as usize].store(place, Ordering::Relaxed);
         }
     }
 }
 
-/// The union of two ascending lists, and which of its entries are in both.
-fn merge(a: &[u32], b: &[u32], union: &mut Vec<u32>, both: &mut Vec<bool>) {
-    union.clear();
-    both.clear();
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        let (x, y) = (a.get(i).copied(), b.get(j).copied());
-        let least = x.unwrap_or(u32::MAX).min(y.unwrap_or(u32::MAX));
-        let (in_a, in_b) = (x == Some(least), y == Some(least));
-        union.push(least);
-        both.push(in_a && in_b);
-        i += usize::from(in_a);
-        j += usize::from(in_b);
+/// Counts the triangles of oriented lists with those in memory.
+struct Pass<'a, 'h> {
+    sift: &'a Sift<'a>,
+    targets: Option<&'a Targets>,
+    passed: &'a Passed<'a, 'h>,
+    /// Whether selected ranks are the list, but for their order.
+    is_plain: bool,
+}
+
+/// A worker that counts, and its buffers.
+struct PassLocal {
+    worker: Worker,
+    sifted: Sifted,
+    one: OneList,
+    lists: u64,
+}
+
+impl Kernel for Pass<'_, '_> {
+    type Local = PassLocal;
+
+    fn local(&self) -> PassLocal {
+        let worker = self.passed.workers.take();
+        PassLocal { worker, sifted: Sifted::new(), one: OneList::default(), lists: 0 }
+    }
+
+    fn prefetch(&self, targets: &[VertexId]) {
+        prefetch_of_many(self.sift.ranks, targets);
+    }
+
+    fn list(&self, local: &mut PassLocal, list: &List<'_>) {
+        let PassLocal { worker, sifted, one, lists } = local;
+        *lists += 1;
+        let Passed { view, workers, rows, .. } = self.passed;
+        let (rank, selected) = (self.sift.rank(list), self.sift.select(list, sifted));
+        if self.is_plain {
+            if view.has_any(selected) {
+                workers.count_one(worker, &one.set_unsorted(rank, selected), view);
+            }
+            return;
+        }
+        self.sift.sort(list, sifted);
+        let targets = self.targets.map(|targets| targets.of(list.vertex));
+        let (ranks, doubles) = self.sift.join(list, targets, sifted);
+        let rows = rows.as_ref().filter(|_| rank < view.hubs);
+        if rows.is_none() && !view.has_any(ranks) {
+            return;
+        }
+        let list = one.set(rank, ranks, workers.doubles().then_some(doubles));
+        if let Some(rows) = rows {
+            rows.lock().unwrap_or_else(PoisonError::into_inner).fill_row(&list);
+        }
+        workers.count_one(worker, &list, view);
     }
 }

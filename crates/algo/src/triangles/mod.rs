@@ -16,7 +16,9 @@
 //!
 //! - [`order`]: ranks, and bounds of list lengths
 //! - [`lists`]: oriented lists in memory
-//! - [`load`]: loads them; for directed graphs the union of targets and sources
+//! - [`load`]: loads them, or passes others by them; for directed graphs the union of targets and
+//!   sources
+//! - [`sift`]: the neighbours of lower rank in a list
 //! - [`parts`]: which lists have edges into which chunk
 //! - [`hubs`]: bit rows
 //! - [`count`]: the triangles of a list
@@ -28,12 +30,13 @@ mod lists;
 mod load;
 mod order;
 mod parts;
+mod sift;
 mod verify;
 mod window;
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use cenote_engine::{
     Assembled, Direction, Engine, EngineConfig, Graph, HugeVec, Needs, VertexId, setters,
@@ -47,7 +50,7 @@ pub(crate) use count::At;
 use count::{View, Workers};
 use hubs::Hubs;
 use lists::{Arena, NOWHERE, Shape};
-use load::{Loader, Needed};
+use load::{Loader, Passed};
 use order::{Order, out_lists};
 use parts::Parts;
 pub(crate) use verify::count_serially;
@@ -57,9 +60,6 @@ const NAME: &str = "triangles";
 
 /// Bit rows take at most `1 / HUBS_SHARE` of the memory for lists.
 const HUBS_SHARE: u64 = 4;
-
-/// If not all lists fit, `1 / BATCH_SHARE` of the memory is for lists that are not kept.
-const BATCH_SHARE: u64 = 8;
 
 /// Parameters of triangle counting.
 #[derive(Clone, Copy, Debug, Default)]
@@ -189,7 +189,6 @@ fn wedges(degrees: &[AtomicU32]) -> u128 {
 struct Division {
     hubs: u32,
     chunk: u64,
-    batch: u64,
     targets: u64,
     /// Whether all lists are expected to fit at once.
     single: bool,
@@ -213,7 +212,7 @@ impl Job {
     /// for marks; optionally lists.
     fn needs(&self, graph: &Graph, config: &EngineConfig, order: &Order) -> Needs {
         let (n, workers) = (graph.vertices(), config.threads);
-        let arenas = if graph.is_directed() { 3 } else { 2 };
+        let arenas = if graph.is_directed() { 2 } else { 1 };
         let counts = if self.at == At::Nowhere { 0 } else { 8 * n as u64 };
         let state_bytes = Order::bytes_for(graph)
             + 4 * n as u64
@@ -245,14 +244,7 @@ impl Job {
         let targets = if graph.is_directed() { rest / 4 } else { 0 };
         let lists = rest - targets;
         let single = self.expected_bytes(order, workers) <= lists + least;
-        let batch = if single { 0 } else { lists / BATCH_SHARE };
-        Division {
-            hubs,
-            chunk: least + lists - batch,
-            batch: least + batch,
-            targets: least + targets,
-            single,
-        }
+        Division { hubs, chunk: least + lists, targets: least + targets, single }
     }
 
     /// Estimates the memory and reads of a run.
@@ -339,9 +331,6 @@ struct Sweeps<'e> {
     workers: Workers,
     hubs: Hubs,
     chunk: Arena,
-    batch: Arena,
-    /// None if all lists fit at once.
-    parts: Option<Parts<'e>>,
     /// Places of the lists in `chunk`, by rank.
     places: HugeVec<AtomicU32>,
     counts: HugeVec<AtomicU64>,
@@ -354,24 +343,23 @@ impl<'e> Sweeps<'e> {
         let n = graph.vertices();
         let division = job.divide(graph, order, threads, engine.memory().scratch_bytes);
         let shape = job.shape(order);
+        let parts = match division.single {
+            true => None,
+            false => Some(Parts::new(out_lists(graph), n, division.hubs)?),
+        };
         Ok(Self {
             engine,
-            loader: Loader::new(engine, order, shape, division.targets)?,
+            loader: Loader::new(engine, order, shape, division.targets, parts)?,
             workers: Workers::new(n, job.at, threads),
             hubs: Hubs::new(division.hubs, job.doubles()),
             chunk: Arena::new(shape, division.chunk)?,
-            batch: Arena::new(shape, division.batch)?,
-            parts: match division.single {
-                true => None,
-                false => Some(Parts::new(out_lists(graph), n, division.hubs)?),
-            },
             places: HugeVec::zeroed(n)?,
             counts: HugeVec::zeroed(if job.at == At::Nowhere { 0 } else { n })?,
             chunks: 0,
         })
     }
 
-    /// One sweep per chunk: its lists are loaded and kept, then all others are streamed past it.
+    /// One sweep per chunk: its lists are loaded and kept, then all others pass it.
     fn run(&mut self) -> Result<()> {
         let pages = pages(self.engine.graph(), Direction::Out);
         let mut from = 0;
@@ -382,11 +370,7 @@ impl<'e> Sweeps<'e> {
                 self.hubs.fill(&self.chunk);
             }
             // Rows are complete when every list has been loaded.
-            let last = to == pages;
-            self.count(None, last)?;
-            for others in [0..from, to..pages] {
-                self.stream(others, from..to, last)?;
-            }
+            self.count(from..to, to == pages)?;
             self.loader.is_first = false;
             from = to;
         }
@@ -399,46 +383,32 @@ impl<'e> Sweeps<'e> {
         fill(&self.places, NOWHERE);
         let label = format!("chunk {}", self.chunks);
         let from = pages.start;
-        let needed = Needed::All { parts: self.parts.as_ref() };
-        let (chunk, places) = (&mut self.chunk, Some(&*self.places));
-        let to = self.loader.fill(&label, pages, &needed, chunk, places)?;
+        let to = self.loader.fill(&label, pages, &mut self.chunk, &self.places)?;
         assert!(to > from, "an arena holds the lists of any page");
         Ok(to)
     }
 
-    /// Streams the lists of `pages` past the chunk, which has those of the pages `chunk`.
-    fn stream(&mut self, pages: Range<u64>, chunk: Range<u64>, last: bool) -> Result<()> {
-        let label = format!("past chunk {}", self.chunks);
-        let (first, lists) = (self.loader.is_first, out_lists(self.engine.graph()));
-        let needed = match &self.parts {
-            Some(parts) if !first => {
-                let vertices = lists.starts_from(chunk.start)..lists.starts_from(chunk.end);
-                Needed::Meeting { parts, vertices, hubs: last }
+    /// Counts the triangles whose middle vertex is in the chunk, which has the lists of `pages`,
+    /// or, if asked for, a hub.
+    fn count(&mut self, pages: Range<u64>, with_hubs: bool) -> Result<()> {
+        let Self { loader, workers, hubs, chunk, places, counts, .. } = self;
+        let is_all = pages == (0..out_lists(self.engine.graph()).pages());
+        let (first, mut hub_rows) = (loader.is_first && !is_all, None);
+        let count = hubs.count();
+        let rows = match first {
+            true => {
+                hub_rows = Some(Mutex::new(hubs));
+                None
             }
-            parts => Needed::All { parts: parts.as_ref() },
+            false => with_hubs.then_some(&*hubs),
         };
-        let mut from = pages.start;
-        while from < pages.end {
-            self.batch.clear();
-            from = self.loader.fill(&label, from..pages.end, &needed, &mut self.batch, None)?;
-            if first {
-                self.hubs.fill(&self.batch);
-            }
-            self.count(Some(&self.batch), last)?;
+        let view = View { chunk, places, hubs: count, rows, counts };
+        workers.count(self.engine, chunk, &view)?;
+        if !is_all {
+            let passed = Passed { pages, view: &view, workers, rows: hub_rows };
+            loader.pass(&format!("past chunk {}", self.chunks), &passed)?;
         }
         Ok(())
-    }
-
-    /// Counts the triangles of a batch, or of the chunk itself, with the lists of the chunk.
-    fn count(&self, batch: Option<&Arena>, with_hubs: bool) -> Result<()> {
-        let view = View {
-            chunk: &self.chunk,
-            places: &self.places,
-            hubs: &self.hubs,
-            with_hubs,
-            counts: &self.counts,
-        };
-        self.workers.count(self.engine, batch.unwrap_or(&self.chunk), &view)
     }
 
     fn finish(self, has_counts: bool) -> Result<Counted> {

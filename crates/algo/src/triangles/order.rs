@@ -1,7 +1,5 @@
 //! The order by which edges are directed, and bounds of list lengths before any list is read.
 
-use std::ops::Range;
-
 use cenote_engine::{Adjacency, Direction, Graph, HugeVec};
 
 use super::lists::{NEAR, words_of};
@@ -140,19 +138,9 @@ impl Order {
         self.hubs = self.hubs.min(HUBS_MAX);
     }
 
-    /// The end of the largest prefix of `pages` whose lists certainly fit in `room` words; those of
-    /// pages that do not pass `only` take none.
-    pub fn reach(&self, mut pages: Range<u64>, mut room: u64, only: impl Fn(u64) -> bool) -> u64 {
-        let end = pages.end;
-        let first_over = pages.find(|&page| {
-            let words = self.words_before[page as usize + 1] - self.words_before[page as usize];
-            let fits = words <= room || !only(page);
-            if fits && only(page) {
-                room -= words;
-            }
-            !fits
-        });
-        first_over.unwrap_or(end)
+    /// The most words of the lists that start in `page`.
+    pub fn words_in(&self, page: u64) -> u64 {
+        self.words_before[page as usize + 1] - self.words_before[page as usize]
     }
 }
 

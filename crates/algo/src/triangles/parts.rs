@@ -1,4 +1,5 @@
-//! Where the middle vertices of triangles are: which lists have to pass which chunk.
+//! Where the middle vertices of triangles are: which lists have to pass which chunk, and how much
+//! memory the lists of each page take.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,33 +25,45 @@ pub(super) struct Parts<'e> {
     shift: u32,
     /// Vertices of a rank below this are hubs.
     hubs: u32,
+    /// For each page the words of the oriented lists that start there.
+    words: HugeVec<AtomicU64>,
 }
 
 impl<'e> Parts<'e> {
     pub fn bytes_for(lists: &Adjacency) -> u64 {
-        8 * lists.pages().div_ceil(GROUP)
+        8 * (lists.pages().div_ceil(GROUP) + lists.pages())
     }
 
-    /// No group has neighbours anywhere.
+    /// No group has neighbours anywhere, and no page lists.
     pub fn new(lists: &'e Adjacency, vertices: usize, hubs: u32) -> Result<Self> {
         let groups = HugeVec::zeroed(lists.pages().div_ceil(GROUP) as usize)?;
         let shift = (0..).find(|shift| vertices >> shift < HUBS as usize).expect("0 is reached");
-        Ok(Self { lists, groups, shift, hubs })
+        let words = HugeVec::zeroed(lists.pages() as usize)?;
+        Ok(Self { lists, groups, shift, hubs, words })
     }
 
-    /// Notes where the neighbours of lower rank of `v` are; with each goes its rank.
-    pub fn note(
-        &self,
-        page: &mut PageOf,
-        v: VertexId,
-        neighbours: impl Iterator<Item = (VertexId, u32)>,
-    ) {
+    /// The page where the list of `v` starts.
+    pub fn page_of(&self, page: &mut PageOf, v: VertexId) -> u64 {
+        page.find(self.lists, v)
+    }
+
+    /// Notes where the neighbours of lower rank of a vertex of `page` are; with each goes its rank.
+    pub fn note(&self, page: u64, neighbours: impl Iterator<Item = (VertexId, u32)>) {
         let mut parts = 0;
         for (neighbour, rank) in neighbours {
             parts |= 1 << if rank < self.hubs { HUBS } else { neighbour >> self.shift };
         }
-        let group = page.find(self.lists, v) / GROUP;
-        self.groups[group as usize].fetch_or(parts, Ordering::Relaxed);
+        self.groups[(page / GROUP) as usize].fetch_or(parts, Ordering::Relaxed);
+    }
+
+    /// Notes how many words the oriented list of a vertex of `page` takes.
+    pub fn add_words(&self, page: u64, words: u64) {
+        self.words[page as usize].fetch_add(words, Ordering::Relaxed);
+    }
+
+    /// The words of all oriented lists that start in `page`.
+    pub fn words_in(&self, page: u64) -> u64 {
+        self.words[page as usize].load(Ordering::Relaxed)
     }
 
     /// Whether lists of the group of `page` may have neighbours among `vertices`, or, if asked

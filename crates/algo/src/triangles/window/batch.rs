@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cenote_engine::{ActiveSet, Direction, Engine, HugeVec, Kernel, List, VertexId};
 
 use super::super::lists::{Arena, ListWriter, NOWHERE, Supply};
-use super::super::load::neighbours;
+use super::super::sift::neighbours;
 use super::Plan;
 use crate::report::Result;
 
