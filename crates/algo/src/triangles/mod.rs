@@ -369,8 +369,7 @@ impl<'e> Sweeps<'e> {
             if self.loader.is_first {
                 self.hubs.fill(&self.chunk);
             }
-            // Rows are complete when every list has been loaded.
-            self.count(from..to, to == pages)?;
+            self.count(from..to)?;
             self.loader.is_first = false;
             from = to;
         }
@@ -389,11 +388,13 @@ impl<'e> Sweeps<'e> {
     }
 
     /// Counts the triangles whose middle vertex is in the chunk, which has the lists of `pages`,
-    /// or, if asked for, a hub.
-    fn count(&mut self, pages: Range<u64>, with_hubs: bool) -> Result<()> {
-        let Self { loader, workers, hubs, chunk, places, counts, .. } = self;
+    /// and once those whose middle vertex is a hub.
+    fn count(&mut self, pages: Range<u64>) -> Result<()> {
+        let Self { loader, workers, hubs, chunk, places, counts, chunks, .. } = self;
         let is_all = pages == (0..out_lists(self.engine.graph()).pages());
         let (first, mut hub_rows) = (loader.is_first && !is_all, None);
+        // Rows are complete when every list has been loaded.
+        let with_hubs = is_all || *chunks == 2;
         let count = hubs.count();
         let rows = match first {
             true => {
@@ -406,7 +407,7 @@ impl<'e> Sweeps<'e> {
         workers.count(self.engine, chunk, &view)?;
         if !is_all {
             let passed = Passed { pages, view: &view, workers, rows: hub_rows };
-            loader.pass(&format!("past chunk {}", self.chunks), &passed)?;
+            loader.pass(&format!("past chunk {chunks}"), &passed)?;
         }
         Ok(())
     }
