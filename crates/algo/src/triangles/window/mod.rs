@@ -26,7 +26,6 @@ use cenote_engine::{
 };
 
 use super::count::At;
-use super::lists::Shape;
 use super::order::out_lists;
 use super::{Counted, Job};
 use crate::parallel::sum_of_blocks;
@@ -86,10 +85,10 @@ struct Plan {
     batch_pages: u64,
     /// The most vertices of a batch.
     batch_vertices: usize,
+    batch_entries: usize,
     batch_bytes: u64,
     batches_max: u64,
     far_words_max: u64,
-    shape: Shape,
     /// About how far an edge may lead.
     span: u32,
 }
@@ -119,14 +118,13 @@ impl Plan {
     fn of_batches(engine: &Engine, batch_pages: u64, room: u64) -> Self {
         let graph = engine.graph();
         let (lists, degree_max) = (out_lists(graph), graph.superblock().degree_max);
-        let shape = Shape { list_words_max: 1 + degree_max, unit: 1, doubles: false };
         let mut plan = Self {
             batch_pages,
             batch_vertices: 0,
+            batch_entries: 0,
             batch_bytes: 0,
             batches_max: 0,
             far_words_max: 0,
-            shape,
             span: 0,
         };
         let (mut from, mut longest) = (0, 0);
@@ -136,9 +134,10 @@ impl Plan {
             from = to;
         }
         plan.batch_vertices = longest as usize;
-        // All entries, and a length for each list, if none were left out.
-        let words = batch_pages * lists.page_entries_max() + degree_max + u64::from(longest);
-        plan.batch_bytes = shape.bytes_for(words, engine.config().threads) + 4 * u64::from(longest);
+        // The last list may end on the next page.
+        let entries = lists.entries_max_of(batch_pages) + degree_max;
+        plan.batch_entries = entries as usize;
+        plan.batch_bytes = Batch::bytes_for(batch_pages, entries, longest.into(), degree_max);
         plan.batches_max = room / plan.batch_bytes;
         let vertices = plan.batches_max.saturating_sub(1) * u64::from(longest);
         plan.span = vertices.min(u64::from(u32::MAX)) as u32;
@@ -239,10 +238,11 @@ impl<'e> Window<'e> {
         let is_first = pages.start == 0;
         let loaded =
             batch.load(self.engine, vertices.clone(), &self.sums.degrees, self.plan.span)?;
+        let is_complete = loaded.is_complete(&vertices);
         self.wedges += loaded.wedges;
         self.batches.push_back(batch);
         let is_near = !is_first || loaded.far_ends * PROBE_SHARE <= loaded.lists;
-        Ok(loaded.fits && is_near)
+        Ok(is_complete && is_near)
     }
 
     /// Counts the triangles whose largest vertex is in the last batch; false if too many are far.
@@ -265,15 +265,15 @@ impl<'e> Window<'e> {
 
     #[inline(always)]
     fn of_vertex(&self, current: &Batch, u: VertexId, found: &mut Found) {
-        let Some(list) = current.list(u).filter(|list| list.len() > 1) else { return };
+        let list = current.list(u);
+        let [_, second, ..] = *list else { return };
         let start = self.start();
-        if list[1] < start {
+        if second < start {
             self.far.keep(&mut found.far, u, start, list);
         }
         for (i, &w) in list.iter().enumerate().skip(1) {
-            if w >= start
-                && let Some(of_w) = self.list(current, w)
-            {
+            if w >= start {
+                let of_w = self.list(current, w);
                 found.triangles += self.sums.common(&list[..i], of_w, [u, w]);
             }
         }
@@ -284,9 +284,9 @@ impl<'e> Window<'e> {
         self.batches.front().map_or(0, |batch| batch.vertices.start)
     }
 
-    /// The smaller neighbours of a vertex in the window; `None` if it has none.
+    /// The smaller neighbours of a vertex in the window.
     #[inline(always)]
-    fn list<'a>(&'a self, current: &'a Batch, w: VertexId) -> Option<&'a [VertexId]> {
+    fn list<'a>(&'a self, current: &'a Batch, w: VertexId) -> &'a [VertexId] {
         if w >= current.vertices.start {
             return current.list(w);
         }
