@@ -3,7 +3,7 @@
 //! No number of a page is trusted: each is bounded before it is used as a position, and a position
 //! beyond the page is an error. Prefix sums run over the whole page, regardless of where lists
 //! begin, and are corrected per list afterwards. So no branch depends on the length of a list
-//! unless it is longer than [`STRIDE`].
+//! unless it is longer than a stride.
 
 use super::{Base, CODES_PER_BYTE, Fields, Places, items_max, unzigzag};
 use crate::VertexId;
@@ -12,8 +12,9 @@ use crate::delta::merged::Merged;
 use crate::error::{PageFault, at_most, equal, other};
 use crate::header::PageHeader;
 
-/// Entries that are corrected at a time; those beyond the list are overwritten by the next one.
-const STRIDE: usize = 16;
+/// The most entries that are corrected at a time; those beyond the list are overwritten by the next
+/// one.
+const STRIDE_MAX: usize = 16;
 
 const CODES_PER_WORD: usize = 8 * CODES_PER_BYTE;
 
@@ -44,13 +45,13 @@ impl Decoded {
 
     /// Bytes of memory for pages of at most `entries` and `lists`.
     pub fn bytes_for(entries: usize, lists: usize) -> usize {
-        (2 * entries.max(lists) + 3 * STRIDE) * size_of::<u32>() + lists * size_of::<u16>()
+        (2 * entries.max(lists) + 3 * STRIDE_MAX) * size_of::<u32>() + lists * size_of::<u16>()
     }
 
     /// Grows to the size of a page; never shrinks.
     fn reserve(&mut self, entries: usize, lists: usize) {
-        grow(&mut self.sums, entries.max(lists) + 1 + STRIDE);
-        grow(&mut self.entries, entries + STRIDE);
+        grow(&mut self.sums, entries.max(lists) + 1 + STRIDE_MAX);
+        grow(&mut self.entries, entries + STRIDE_MAX);
         grow(&mut self.starts, lists);
     }
 
@@ -118,7 +119,13 @@ impl Opened<'_> {
         let Decoded { sums, entries, starts, .. } = decoded;
         sums[0] = 0;
         self.run.sum_into(&mut sums[1..=self.entries])?;
-        self.place_lists(sums, &starts[..self.lists], entries);
+        let starts = &starts[..self.lists];
+        // No list but the last, whose length is not stored, has 2^bits entries.
+        match self.fields.length_widths[3] {
+            0..=2 => self.place_lists::<4>(sums, starts, entries),
+            3 => self.place_lists::<8>(sums, starts, entries),
+            _ => self.place_lists::<STRIDE_MAX>(sums, starts, entries),
+        }
         Ok(())
     }
 
@@ -177,7 +184,7 @@ impl Opened<'_> {
 
     /// Turns prefix sums over the page into entries: those of one list differ from their sums by
     /// the same number.
-    fn place_lists(&self, sums: &[u32], starts: &[u16], out: &mut [u32]) {
+    fn place_lists<const STRIDE: usize>(&self, sums: &[u32], starts: &[u16], out: &mut [u32]) {
         let mut vertex = self.vertex;
         let mut start = 0;
         let ends = starts[..starts.len() - 1].iter().rev().map(|end| usize::from(*end));
