@@ -5,7 +5,7 @@ use std::ops::Range;
 use cenote_engine::{Adjacency, VertexId};
 
 /// The page that was found last, with the vertices whose lists start there; none at first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PageOf {
     number: u64,
     starting: Range<VertexId>,

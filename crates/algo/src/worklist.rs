@@ -16,6 +16,7 @@ use cenote_engine::{
 };
 
 use crate::kind::{is_clustered, is_lattice};
+use crate::page_of::PageOf;
 use crate::report::{Result, pages};
 
 /// The priority of a page without active lists.
@@ -109,6 +110,20 @@ impl<'a> Worklist<'a> {
         self.active.insert(v);
         self.raise(*pages.start(), priority);
         self.activate_pieces(pages.start() + 1..pages.end() + 1, priority);
+    }
+
+    /// [`Worklist::activate`] between rounds, for vertices that ascend; `page` is that of the one
+    /// before, the default at first.
+    pub fn activate_next(&self, v: VertexId, priority: u64, page: &mut PageOf) {
+        let before = page.clone();
+        let number = page.find(self.adjacency, v);
+        self.active.insert(v);
+        if *page != before {
+            self.raise(number, priority);
+        }
+        if self.runs_on(number) == Some(v) {
+            self.activate_further(v, priority);
+        }
     }
 
     /// Makes the pieces of the list of `v` behind its first active, if there are any.

@@ -139,8 +139,7 @@ impl Bounds {
 
     /// The core numbers that occur, each with its number of vertices, without the deleted ones.
     pub fn shells(&self, deleted: u64) -> Vec<(u32, u64)> {
-        let mut counts = vec![0u64; self.most as usize + 1];
-        self.of.iter().for_each(|core| counts[core.load(Ordering::Relaxed) as usize] += 1);
+        let mut counts = histogram(&self.of, self.most);
         // Deleted vertices have no neighbours.
         counts[0] -= deleted;
         (0..).zip(counts).filter(|&(_, vertices)| vertices > 0).collect()
@@ -149,16 +148,30 @@ impl Bounds {
 
 /// The largest k up to `most` such that enough vertices have degree k for a k-core.
 fn most_of(degrees: &[AtomicU32], most: u32, multiplicity: u64) -> u32 {
-    let mut counts = vec![0u32; most as usize + 1];
-    for degree in degrees {
-        counts[degree.load(Ordering::Relaxed).min(most) as usize] += 1;
-    }
+    let counts = histogram(degrees, most);
     let mut vertices = 0;
     for k in (1..=most).rev() {
-        vertices += u64::from(counts[k as usize]);
+        vertices += counts[k as usize];
         if vertices * multiplicity >= u64::from(k) + multiplicity {
             return k;
         }
     }
     0
+}
+
+/// How often each value up to `most` occurs; greater ones count as that.
+fn histogram(values: &[AtomicU32], most: u32) -> Vec<u64> {
+    let block = values.len().div_ceil(rayon::current_num_threads()).max(parallel::BLOCK);
+    let counts = parallel::collect_of_blocks(block, values.len(), |range| {
+        let mut counts = vec![0u32; most as usize + 1];
+        for value in &values[range] {
+            counts[value.load(Ordering::Relaxed).min(most) as usize] += 1;
+        }
+        counts
+    });
+    let mut all = vec![0; most as usize + 1];
+    for of_block in counts {
+        all.iter_mut().zip(of_block).for_each(|(sum, count)| *sum += u64::from(count));
+    }
+    all
 }

@@ -38,7 +38,7 @@ use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
 use crate::worklist::for_steps;
 use bounds::{Bounds, bound_max, entries};
 use inner::Histogram;
-use outer::{Outer, Remaining};
+use outer::{Lists, Outer};
 pub use verify::verify;
 
 const NAME: &str = "kcore";
@@ -204,7 +204,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Res
         let lists = graph.vertices() as u64;
         let room_bytes = room_bytes(graph, engine.config(), engine.memory().scratch_bytes);
         let mut search = Search { engine: &engine, bounds: &mut bounds, room_bytes, rounds: 0 };
-        search.run(Remaining { lists, entries })?;
+        search.run(Lists { lists, entries })?;
         let rounds = search.rounds;
         let shells = bounds.shells(graph.deleted().len() as u64);
         let cores = bounds.of.into_plain().into();
@@ -246,7 +246,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn run(&mut self, all: Remaining) -> Result<()> {
+    fn run(&mut self, all: Lists) -> Result<()> {
         if all.entries == 0 || self.bounds.most == 0 {
             return Ok(());
         }
@@ -273,7 +273,7 @@ impl Search<'_> {
     }
 
     /// Removes trees; returns what remains if it does not fit in memory.
-    fn trees(&mut self) -> Result<Option<Remaining>> {
+    fn trees(&mut self) -> Result<Option<Lists>> {
         self.rounds += 1;
         let remaining = outer::trees(self.engine, self.bounds)?;
         if self.bounds.ceiling <= self.bounds.lowest + 1 {
@@ -286,7 +286,7 @@ impl Search<'_> {
         Ok(Some(remaining))
     }
 
-    fn fits(&self, remaining: Remaining) -> bool {
+    fn fits(&self, remaining: Lists) -> bool {
         fits(self.engine.graph(), self.room_bytes, remaining)
     }
 
@@ -314,7 +314,7 @@ impl Search<'_> {
     }
 
     /// Finds core numbers from the outermost inward.
-    fn outer(&mut self, remaining: Remaining) -> Result<()> {
+    fn outer(&mut self, remaining: Lists) -> Result<()> {
         let graph = self.engine.graph();
         let n = graph.vertices();
         let active = directions(graph.is_directed()).iter().map(|_| Bitmap::new(n));
@@ -332,7 +332,7 @@ impl Search<'_> {
     }
 }
 
-fn fits(graph: &Graph, room_bytes: u64, remaining: Remaining) -> bool {
+fn fits(graph: &Graph, room_bytes: u64, remaining: Lists) -> bool {
     load::bytes_for(graph, remaining.lists, remaining.entries) <= room_bytes
 }
 

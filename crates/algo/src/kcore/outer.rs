@@ -12,6 +12,7 @@
 //! cannot hold the remaining lists reads less than the pages on which vertices are removed at
 //! different times.
 
+use std::ops::{AddAssign, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
@@ -20,6 +21,8 @@ use cenote_engine::{
 
 use super::bounds::{Bounds, TRIVIAL};
 use crate::neighbourhood::directions;
+use crate::page_of::PageOf;
+use crate::parallel;
 use crate::report::{Result, pages};
 use crate::worklist::{IDLE, Worklist};
 
@@ -32,37 +35,51 @@ pub(super) fn bytes_for(graph: &Graph) -> u64 {
     directions(graph.is_directed()).iter().map(of).fold(0, u64::saturating_add)
 }
 
-/// The lists of the vertices that remain.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Remaining {
+/// Lists: how many, and their entries.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lists {
     pub lists: u64,
     pub entries: u64,
 }
 
+impl AddAssign for Lists {
+    fn add_assign(&mut self, other: Self) {
+        self.lists += other.lists;
+        self.entries += other.entries;
+    }
+}
+
 /// Finds the vertices of core numbers below [`TRIVIAL`] in one pass. Afterwards the count of every
 /// other vertex is that of its neighbours that remain.
-pub(super) fn trees(engine: &Engine, bounds: &mut Bounds) -> Result<Remaining> {
-    let n = engine.graph().vertices() as VertexId;
-    for v in (0..n).filter(|&v| !bounds.done.contains(v)) {
-        bounds.set(v, 0);
-        bounds.set_count(v, 0);
-    }
-    for direction in directions(engine.graph().is_directed()) {
+pub(super) fn trees(engine: &Engine, bounds: &mut Bounds) -> Result<Lists> {
+    let n = engine.graph().vertices();
+    parallel::for_each(n, |v| {
+        let v = v as VertexId;
+        if !bounds.done.contains(v) {
+            bounds.set(v, 0);
+            bounds.set_count(v, 0);
+        }
+    });
+    let directions = directions(engine.graph().is_directed());
+    let neighbours = Neighbours { bounds, is_only: directions.len() == 1 };
+    for direction in directions {
         let active = ActiveSet::NotIn(&bounds.done);
-        engine.visit("neighbours", *direction, active, &Neighbours { bounds })?;
+        engine.visit("neighbours", *direction, active, &neighbours)?;
     }
-    let mut remaining = Remaining { lists: 0, entries: 0 };
-    (0..n).for_each(|v| remove_leaves(bounds, v));
-    for v in (0..n).filter(|&v| !bounds.done.contains(v)) {
+    (0..n as VertexId).for_each(|v| remove_leaves(bounds, v));
+    let remaining = parallel::sum(n, |v| {
+        let v = v as VertexId;
+        if bounds.done.contains(v) {
+            return Lists::default();
+        }
         let count = bounds.count(v);
         bounds.set(v, count.min(bounds.ceiling - 1));
         if count == 0 {
             bounds.done.insert(v);
-        } else {
-            remaining.lists += 1;
-            remaining.entries += u64::from(count);
+            return Lists::default();
         }
-    }
+        Lists { lists: 1, entries: u64::from(count) }
+    });
     bounds.lowest = bounds.lowest.max(TRIVIAL);
     bounds.limit();
     Ok(remaining)
@@ -92,6 +109,8 @@ fn remove_leaves(bounds: &Bounds, mut v: VertexId) {
 /// Counts neighbours, and keeps the exclusive or of their numbers in place of the bound.
 struct Neighbours<'a> {
     bounds: &'a Bounds,
+    /// Whether a vertex has no other list.
+    is_only: bool,
 }
 
 impl Kernel for Neighbours<'_> {
@@ -113,8 +132,12 @@ impl Kernel for Neighbours<'_> {
             count += 1;
             all ^= u;
         }
-        self.bounds.count[v as usize].fetch_add(count, Ordering::Relaxed);
-        self.bounds.of[v as usize].fetch_xor(all, Ordering::Relaxed);
+        if self.is_only && list.is_whole() {
+            bounds.set_count(v, count);
+            return bounds.set(v, all);
+        }
+        bounds.count[v as usize].fetch_add(count, Ordering::Relaxed);
+        bounds.of[v as usize].fetch_xor(all, Ordering::Relaxed);
     }
 }
 
@@ -135,7 +158,7 @@ impl<'a> Outer<'a> {
     pub fn new(
         engine: &'a Engine,
         bounds: &'a Bounds,
-        remaining: Remaining,
+        remaining: Lists,
         active: &'a [Bitmap],
     ) -> Result<Self> {
         let mut worklists = Vec::new();
@@ -149,7 +172,7 @@ impl<'a> Outer<'a> {
 
     /// Removes shells until what remains `fits` in memory, or all core numbers are known (`None`).
     /// Returns the core number of the shell that was removed last, perhaps only in part.
-    pub fn run(&mut self, fits: impl Fn(Remaining) -> bool) -> Result<Option<u32>> {
+    pub fn run(&mut self, fits: impl Fn(Lists) -> bool) -> Result<Option<u32>> {
         while let Some(level) = self.next_level() {
             self.level = level;
             self.start_level();
@@ -169,34 +192,53 @@ impl<'a> Outer<'a> {
     /// The smallest core number of a vertex that is not done; `None` if all others have the
     /// largest possible one.
     fn next_level(&self) -> Option<u32> {
-        let next = self.open().map(|v| self.bounds.count(v)).min()?.max(self.level);
+        let n = self.engine.graph().vertices();
+        let least = parallel::collect_of_blocks(parallel::BLOCK, n, |range| {
+            self.open(range).map(|v| self.bounds.count(v)).min()
+        });
+        let next = least.into_iter().flatten().min()?.max(self.level);
         (next + 1 < self.bounds.ceiling).then_some(next)
     }
 
-    fn open(&self) -> impl Iterator<Item = VertexId> {
-        let n = self.engine.graph().vertices() as VertexId;
-        (0..n).filter(|&v| !self.bounds.done.contains(v))
+    fn open(&self, range: Range<usize>) -> impl Iterator<Item = VertexId> {
+        let vertices = range.start as VertexId..range.end as VertexId;
+        vertices.filter(|&v| !self.bounds.done.contains(v))
     }
 
-    fn remaining(&self) -> Remaining {
+    fn remaining(&self) -> Lists {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Remaining { lists: of(&self.lists), entries: of(&self.entries) }
+        Lists { lists: of(&self.lists), entries: of(&self.entries) }
+    }
+
+    /// Takes away what is gone. Threads share these counts, so that each adds up first.
+    fn subtract(&self, gone: Lists) {
+        self.lists.fetch_sub(gone.lists, Ordering::Relaxed);
+        self.entries.fetch_sub(gone.entries, Ordering::Relaxed);
     }
 
     /// Removes the vertices with the fewest neighbours left.
     fn start_level(&self) {
-        for v in self.open().filter(|&v| self.bounds.count(v) <= self.level) {
-            self.remove(v, self.bounds.count(v));
-            self.worklists.iter().for_each(|(_, worklist)| worklist.activate(v, 0));
-        }
+        let n = self.engine.graph().vertices();
+        let gone = parallel::sum_of_blocks(parallel::BLOCK, n, |range| {
+            let mut gone = Lists::default();
+            let removed = self.open(range).filter(|&v| self.bounds.count(v) <= self.level);
+            let mut pages = vec![PageOf::default(); self.worklists.len()];
+            for v in removed {
+                self.remove(v);
+                gone += Lists { lists: 1, entries: u64::from(self.bounds.count(v)) };
+                for ((_, worklist), page) in self.worklists.iter().zip(&mut pages) {
+                    worklist.activate_next(v, 0, page);
+                }
+            }
+            gone
+        });
+        self.subtract(gone);
     }
 
-    /// Removes a vertex that has `count` neighbours left.
-    fn remove(&self, v: VertexId, count: u32) {
+    /// Removes a vertex.
+    fn remove(&self, v: VertexId) {
         self.bounds.set(v, self.level.min(self.bounds.most));
         self.bounds.done.insert(v);
-        self.lists.fetch_sub(1, Ordering::Relaxed);
-        self.entries.fetch_sub(u64::from(count), Ordering::Relaxed);
     }
 
     /// Visits the pages with lists of removed vertices; false if there are none.
@@ -232,12 +274,12 @@ impl Kernel for Shell<'_> {
     }
 
     fn page(&self, stack: &mut Vec<VertexId>, page: &Page<'_>, purpose: &Purpose<'_>) {
-        let Outer { bounds, worklists, level, entries, .. } = self.outer;
+        let Outer { bounds, worklists, level, .. } = self.outer;
         let (_, worklist) = &worklists[self.which];
         let number = purpose.task.page;
         worklist.take(number, page, |v| stack.push(v));
         let (starting, runs_on) = (worklist.starting(number), worklist.runs_on(number));
-        let mut followed = 0;
+        let mut gone = Lists::default();
         while let Some(v) = stack.pop() {
             let list = page.list_of(v).expect("active lists were taken from this page");
             for &target in list.targets.iter().filter(|&&target| target != v) {
@@ -245,11 +287,12 @@ impl Kernel for Shell<'_> {
                     continue;
                 }
                 let before = bounds.count[target as usize].fetch_sub(1, Ordering::Relaxed);
-                followed += u64::from(before > *level);
+                gone.entries += u64::from(before > *level);
                 if before != level + 1 {
                     continue;
                 }
-                self.outer.remove(target, *level);
+                self.outer.remove(target);
+                gone += Lists { lists: 1, entries: u64::from(*level) };
                 for (other, (_, further)) in worklists.iter().enumerate() {
                     if other != self.which || !starting.contains(&target) {
                         further.activate(target, 0);
@@ -263,6 +306,6 @@ impl Kernel for Shell<'_> {
                 }
             }
         }
-        entries.fetch_sub(followed, Ordering::Relaxed);
+        self.outer.subtract(gone);
     }
 }
