@@ -91,7 +91,9 @@ impl Bounds {
         self.ceiling = self.ceiling.min(self.most + 1);
         let most = self.most;
         parallel::for_each_of(&self.of, |_, bound| {
-            bound.store(most.min(bound.load(Ordering::Relaxed)), Ordering::Relaxed);
+            if bound.load(Ordering::Relaxed) > most {
+                bound.store(most, Ordering::Relaxed);
+            }
         });
     }
 

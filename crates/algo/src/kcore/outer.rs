@@ -81,7 +81,11 @@ pub(super) fn trees(engine: &Engine, bounds: &mut Bounds) -> Result<Lists> {
         Lists { lists: 1, entries: u64::from(count) }
     });
     bounds.lowest = bounds.lowest.max(TRIVIAL);
-    bounds.limit();
+    if remaining.lists == 0 {
+        bounds.finish();
+    } else {
+        bounds.limit();
+    }
     Ok(remaining)
 }
 
@@ -201,8 +205,7 @@ impl<'a> Outer<'a> {
     }
 
     fn open(&self, range: Range<usize>) -> impl Iterator<Item = VertexId> {
-        let vertices = range.start as VertexId..range.end as VertexId;
-        vertices.filter(|&v| !self.bounds.done.contains(v))
+        self.bounds.done.iter_absent_in(range.start as VertexId..range.end as VertexId)
     }
 
     fn remaining(&self) -> Lists {
