@@ -392,21 +392,17 @@ impl<'e> Sweeps<'e> {
     fn count(&mut self, pages: Range<u64>) -> Result<()> {
         let Self { loader, workers, hubs, chunk, places, counts, chunks, .. } = self;
         let is_all = pages == (0..out_lists(self.engine.graph()).pages());
-        let (first, mut hub_rows) = (loader.is_first && !is_all, None);
-        // Rows are complete when every list has been loaded.
-        let with_hubs = is_all || *chunks == 2;
-        let count = hubs.count();
-        let rows = match first {
-            true => {
-                hub_rows = Some(Mutex::new(hubs));
-                None
-            }
-            false => with_hubs.then_some(&*hubs),
+        let hub_count = hubs.count();
+        // Rows are complete when every list has passed the first chunk.
+        let (rows, incomplete) = match *chunks {
+            1 if !is_all => (None, Some(Mutex::new(hubs))),
+            1 | 2 => (Some(&*hubs), None),
+            _ => (None, None),
         };
-        let view = View { chunk, places, hubs: count, rows, counts };
+        let view = View { chunk, places, hubs: hub_count, rows, counts };
         workers.count(self.engine, chunk, &view)?;
         if !is_all {
-            let passed = Passed { pages, view: &view, workers, rows: hub_rows };
+            let passed = Passed { pages, view: &view, workers, rows: incomplete };
             loader.pass(&format!("past chunk {chunks}"), &passed)?;
         }
         Ok(())
