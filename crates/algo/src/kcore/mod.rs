@@ -33,6 +33,7 @@ use cenote_engine::{
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
 use crate::kind::has_hubs;
+use crate::near::leads_nearby;
 use crate::neighbourhood::{self, directions};
 use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
 use crate::worklist::for_steps;
@@ -254,7 +255,8 @@ impl Search<'_> {
             return self.load();
         }
         let is_sparse = all.entries <= SPARSE_ENTRIES * all.lists;
-        let takes_inner = takes_inner_cores(self.engine.graph(), self.room_bytes);
+        let takes_inner =
+            takes_inner_cores(self.engine.graph(), self.room_bytes) && !leads_nearby(self.engine)?;
         let mut remaining = None;
         if is_sparse || !takes_inner {
             remaining = self.trees()?;
