@@ -115,6 +115,11 @@ impl<'e> Loader<'e> {
             }
             let lists = out_lists(self.engine.graph());
             let within = lists.starts_from(from)..lists.starts_from(to);
+            from = to;
+            if within.is_empty() {
+                // Pages of one long list, which starts before.
+                continue;
+            }
             let chosen = Chosen { vertices: within.len() as u64, within: Some(within) };
             self.load_targets(label, &chosen)?;
             let (sift, supply) = (self.sift(), arena.supply());
@@ -123,7 +128,6 @@ impl<'e> Loader<'e> {
             let locals = self.engine.visit_whole(label, self.direction(), active, &kernel)?;
             let (seen, written) = finish(locals);
             self.check(arena.settle(written), seen == chosen.vertices)?;
-            from = to;
         }
         Ok(from)
     }

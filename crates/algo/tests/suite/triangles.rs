@@ -167,6 +167,40 @@ fn many_chunks_find_what_one_finds() {
     }
 }
 
+/// The file ends with pages that have no list but a piece of one; entries come once or twice.
+#[test]
+fn other_lists_pass_each_chunk_in_one_visit() {
+    let hubs = 3;
+    let mut plain = random_with_hubs(9, 20_000, 8, false);
+    for hub in plain.lists.len() - hubs..plain.lists.len() {
+        let others = (0..20_000).filter(|v| (v * 7 + hub as u32) % 5 < 3);
+        plain.lists[hub] = others.collect();
+    }
+    let once = Plain::symmetric(plain.lists);
+    let twice = once.lists.iter().map(|list| list.iter().flat_map(|&to| [to, to]).collect());
+    let twice = Plain::of_lists(twice.collect(), false);
+    for plain in [once, twice] {
+        let graph = plain.stored();
+        let expected = triangles_by_marks(&plain);
+        for threads in [1, 2, 5] {
+            let config = config(Strategy::Auto, threads);
+            let config = config.clone().memory_bytes(least(&graph, &config) + 16_000);
+            let found = counted(&graph, config.explain(true));
+            assert_eq!(found.triangles, expected, "{threads} threads");
+            triangles::verify(&graph, &found).unwrap();
+            let visits = |label: String| {
+                found.run.steps.iter().filter(move |step| step.label == label).count()
+            };
+            assert!(found.chunks > 3, "{} chunks", found.chunks);
+            for chunk in 1..=found.chunks {
+                assert_eq!(visits(format!("past chunk {chunk}")), 1);
+                let loads = visits(format!("chunk {chunk}"));
+                assert!(chunk == 1 || loads <= 4, "{loads} loads of chunk {chunk}");
+            }
+        }
+    }
+}
+
 /// A square grid with a diagonal in each square: neighbours have similar ids, and all vertices are
 /// in triangles.
 fn triangulated_grid(side: u32, directed: bool) -> Plain {
