@@ -189,9 +189,10 @@ impl<'e> Loader<'e> {
             }
             let most = self.order.words_in(page);
             let words = known.map_or(most, |parts| parts.words_in(page));
-            let is_over = words > room || most > of_targets;
+            let targets = known.map_or(most, |parts| parts.target_words_in(page));
+            let is_over = words > room || targets > of_targets;
             if !is_over {
-                (room, of_targets) = (room - words, of_targets - most);
+                (room, of_targets) = (room - words, of_targets - targets);
             }
             is_over
         });
@@ -276,14 +277,16 @@ impl<'a> Kernel for KeepTargets<'a> {
 
     fn list(&self, local: &mut Local<'a>, list: &List<'_>) {
         local.lists += 1;
-        let ranks = self.sift.take(list, &mut local.sifted);
-        let mut place = NOWHERE;
-        if !ranks.is_empty()
-            && let Some((at, words)) = local.writer.reserve(&self.supply, 1 + ranks.len())
+        self.sift.take(list, &mut local.sifted);
+        let ranks = local.sifted.sorted();
+        let (count, mut place) = (ranks.len(), NOWHERE);
+        if count > 0
+            && let Some((at, words)) = local.writer.reserve(&self.supply, 1 + count)
         {
-            words[0] = ranks.len() as u32;
-            words[1..=ranks.len()].copy_from_slice(ranks);
+            words[0] = count as u32;
+            words[1..=count].copy_from_slice(ranks);
             place = at;
+            self.sift.note_targets(list, 1 + count, &mut local.sifted);
         }
         self.places[list.vertex as usize].store(place, Ordering::Relaxed);
     }

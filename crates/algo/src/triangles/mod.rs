@@ -218,7 +218,7 @@ impl Job {
             + 4 * n as u64
             + counts
             + Loader::bytes_for(graph, order, workers)
-            + Parts::bytes_for(out_lists(graph))
+            + Parts::bytes_for(graph)
             + Workers::bytes_for(n, self.at, workers)
             + Assembled::bytes_for(graph, config)
             + arenas * self.least(order, workers);
@@ -345,7 +345,7 @@ impl<'e> Sweeps<'e> {
         let shape = job.shape(order);
         let parts = match division.single {
             true => None,
-            false => Some(Parts::new(out_lists(graph), n, division.hubs)?),
+            false => Some(Parts::new(graph, division.hubs)?),
         };
         Ok(Self {
             engine,

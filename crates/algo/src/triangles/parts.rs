@@ -4,8 +4,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_engine::{Adjacency, HugeVec, VertexId};
+use cenote_engine::{Adjacency, Graph, HugeVec, VertexId};
 
+use super::order::out_lists;
 use crate::page_of::PageOf;
 use crate::report::Result;
 
@@ -27,19 +28,26 @@ pub(super) struct Parts<'e> {
     hubs: u32,
     /// For each page the words of the oriented lists that start there.
     words: HugeVec<AtomicU64>,
+    /// On a directed graph those of their targets alone.
+    target_words: HugeVec<AtomicU64>,
 }
 
 impl<'e> Parts<'e> {
-    pub fn bytes_for(lists: &Adjacency) -> u64 {
-        8 * (lists.pages().div_ceil(GROUP) + lists.pages())
+    pub fn bytes_for(graph: &Graph) -> u64 {
+        let pages = out_lists(graph).pages();
+        let of_words = if graph.is_directed() { 2 * pages } else { pages };
+        8 * (pages.div_ceil(GROUP) + of_words)
     }
 
     /// No group has neighbours anywhere, and no page lists.
-    pub fn new(lists: &'e Adjacency, vertices: usize, hubs: u32) -> Result<Self> {
+    pub fn new(graph: &'e Graph, hubs: u32) -> Result<Self> {
+        let (lists, vertices) = (out_lists(graph), graph.vertices());
         let groups = HugeVec::zeroed(lists.pages().div_ceil(GROUP) as usize)?;
         let shift = (0..).find(|shift| vertices >> shift < HUBS as usize).expect("0 is reached");
-        let words = HugeVec::zeroed(lists.pages() as usize)?;
-        Ok(Self { lists, groups, shift, hubs, words })
+        let pages = lists.pages() as usize;
+        let words = HugeVec::zeroed(pages)?;
+        let target_words = HugeVec::zeroed(if graph.is_directed() { pages } else { 0 })?;
+        Ok(Self { lists, groups, shift, hubs, words, target_words })
     }
 
     /// The page where the list of `v` starts.
@@ -61,9 +69,19 @@ impl<'e> Parts<'e> {
         self.words[page as usize].fetch_add(words, Ordering::Relaxed);
     }
 
+    /// The same for its targets.
+    pub fn add_target_words(&self, page: u64, words: u64) {
+        self.target_words[page as usize].fetch_add(words, Ordering::Relaxed);
+    }
+
     /// The words of all oriented lists that start in `page`.
     pub fn words_in(&self, page: u64) -> u64 {
         self.words[page as usize].load(Ordering::Relaxed)
+    }
+
+    /// Those of their targets alone; 0 on an undirected graph.
+    pub fn target_words_in(&self, page: u64) -> u64 {
+        self.target_words.get(page as usize).map_or(0, |words| words.load(Ordering::Relaxed))
     }
 
     /// Whether lists of the group of `page` may have neighbours among `vertices`, or, if asked

@@ -50,6 +50,11 @@ impl Sifted {
         let (ranks, merged, doubles, page) = Default::default();
         Self { found: Box::new([0; SIFT]), ranks, merged, doubles, page }
     }
+
+    /// What was sorted last.
+    pub fn sorted(&self) -> &[u32] {
+        &self.ranks
+    }
 }
 
 impl Sift<'_> {
@@ -77,8 +82,8 @@ impl Sift<'_> {
         into
     }
 
-    /// What was selected last, from this list: ascending, each rank once.
-    pub fn sort<'s>(&self, list: &List<'_>, sifted: &'s mut Sifted) -> &'s [u32] {
+    /// Sorts what was selected last, from this list, leaves each rank once, and takes notes.
+    pub fn sort(&self, list: &List<'_>, sifted: &mut Sifted) {
         let Sifted { ranks: into, page, .. } = sifted;
         into.sort_unstable();
         if self.repeats {
@@ -95,13 +100,20 @@ impl Sift<'_> {
                 parts.note(parts.page_of(page, list.vertex), of_targets.filter(|(_, r)| *r < rank));
             }
         }
-        into
     }
 
     /// [`Sift::select`] and [`Sift::sort`].
-    pub fn take<'s>(&self, list: &List<'_>, sifted: &'s mut Sifted) -> &'s [u32] {
+    pub fn take(&self, list: &List<'_>, sifted: &mut Sifted) {
         self.select(list, sifted);
-        self.sort(list, sifted)
+        self.sort(list, sifted);
+    }
+
+    /// Notes that the targets of this list take so many words of their own.
+    pub fn note_targets(&self, list: &List<'_>, words: usize, sifted: &mut Sifted) {
+        if let Some(Notes { parts: Some(parts), unit, .. }) = self.notes {
+            let words = (words as u64).next_multiple_of(unit);
+            parts.add_target_words(parts.page_of(&mut sifted.page, list.vertex), words);
+        }
     }
 
     /// What was sorted last, from this list, together with the `targets` of lower rank in a
