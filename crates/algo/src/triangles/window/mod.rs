@@ -5,7 +5,7 @@
 //! of `u` and `w` share. The list of `w` was loaded before or with that of `u`, and few pages ago.
 //! So pages are read in file order, a batch at a time, and only the last batches stay in memory: no
 //! array by vertex is needed, and the memory of the window stays in the processor's cache. It grows
-//! when an edge leads behind its start, up to what the budget has.
+//! when many edges lead behind its start, up to what the budget has.
 //!
 //! Lists with a middle vertex that had left the window ("far") are kept, and the lists of those
 //! middle vertices read again at the end. Where more are far than memory is set aside for, or where
@@ -69,7 +69,8 @@ pub(super) fn count(job: &Job, engine: &Engine) -> Result<Option<Counted>> {
     let mut from = 0;
     while from < pages {
         let to = window.plan.end_of_batch(from).min(pages);
-        let fits = window.load(from..to)? && window.count();
+        let left = (pages - to).div_ceil(window.plan.batch_pages);
+        let fits = window.load(from..to)? && window.count(left);
         engine.check_cancel()?;
         if !fits {
             return Ok(None);
@@ -202,12 +203,14 @@ struct Found {
     triangles: u64,
     /// Lists with a middle vertex before the window: see [`Far`].
     far: Vec<u32>,
+    far_lists: u64,
 }
 
 impl AddAssign for Found {
     fn add_assign(&mut self, other: Self) {
         self.triangles += other.triangles;
         self.far.extend(other.far);
+        self.far_lists += other.far_lists;
     }
 }
 
@@ -245,8 +248,9 @@ impl<'e> Window<'e> {
         Ok(is_complete && is_near)
     }
 
-    /// Counts the triangles whose largest vertex is in the last batch; false if too many are far.
-    fn count(&mut self) -> bool {
+    /// Counts the triangles whose largest vertex is in the last batch, to which `left` more will
+    /// follow; false if too many are far.
+    fn count(&mut self, left: u64) -> bool {
         let current = self.batches.back().expect("a batch was loaded");
         let first = current.vertices.start;
         let found = sum_of_blocks(BLOCK, current.vertices.len(), |block| {
@@ -256,11 +260,21 @@ impl<'e> Window<'e> {
             }
             found
         });
-        if !found.far.is_empty() {
+        if self.is_worth_more(&found, left) {
             self.batches_now = (2 * self.batches_now).min(self.plan.batches_max);
         }
         self.found += found;
         !self.far.is_full()
+    }
+
+    /// Whether twice as many batches are worth their memory, if as many lists are far in each batch
+    /// that is left. A list that is far has a page read again, and to get memory takes about as long
+    /// as to read it.
+    fn is_worth_more(&self, found: &Found, left: u64) -> bool {
+        let more_pages =
+            self.batches_now * self.plan.batch_bytes / self.engine.graph().page_bytes() as u64;
+        let words = self.found.far.len() as u64 + found.far.len() as u64 * (1 + left);
+        found.far_lists * left > more_pages || words > self.plan.far_words_max / 2
     }
 
     #[inline(always)]
@@ -270,6 +284,7 @@ impl<'e> Window<'e> {
         let start = self.start();
         if second < start {
             self.far.keep(&mut found.far, u, start, list);
+            found.far_lists += 1;
         }
         for (i, &w) in list.iter().enumerate().skip(1) {
             if w >= start {
