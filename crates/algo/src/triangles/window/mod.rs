@@ -267,8 +267,8 @@ impl<'e> Window<'e> {
         !self.far.is_full()
     }
 
-    /// Whether twice as many batches are worth their memory, if as many lists are far in each batch
-    /// that is left. A list that is far has a page read again, and to get memory takes about as long
+    /// Whether twice as many batches are worth their memory, if as many lists are far in each of
+    /// those left. A list that is far has a page read again, and to get memory takes about as long
     /// as to read it.
     fn is_worth_more(&self, found: &Found, left: u64) -> bool {
         let more_pages =
