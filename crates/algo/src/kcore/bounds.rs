@@ -141,7 +141,7 @@ impl Bounds {
 
     /// The core numbers that occur, each with its number of vertices, without the deleted ones.
     pub fn shells(&self, deleted: u64) -> Vec<(u32, u64)> {
-        let mut counts = histogram(&self.of, self.most);
+        let mut counts = count_values(&self.of, self.most);
         // Deleted vertices have no neighbours.
         counts[0] -= deleted;
         (0..).zip(counts).filter(|&(_, vertices)| vertices > 0).collect()
@@ -150,7 +150,7 @@ impl Bounds {
 
 /// The largest k up to `most` such that enough vertices have degree k for a k-core.
 fn most_of(degrees: &[AtomicU32], most: u32, multiplicity: u64) -> u32 {
-    let counts = histogram(degrees, most);
+    let counts = count_values(degrees, most);
     let mut vertices = 0;
     for k in (1..=most).rev() {
         vertices += counts[k as usize];
@@ -162,7 +162,7 @@ fn most_of(degrees: &[AtomicU32], most: u32, multiplicity: u64) -> u32 {
 }
 
 /// How often each value up to `most` occurs; greater ones count as that.
-fn histogram(values: &[AtomicU32], most: u32) -> Vec<u64> {
+fn count_values(values: &[AtomicU32], most: u32) -> Vec<u64> {
     let block = values.len().div_ceil(rayon::current_num_threads()).max(parallel::BLOCK);
     let counts = parallel::collect_of_blocks(block, values.len(), |range| {
         let mut counts = vec![0u32; most as usize + 1];

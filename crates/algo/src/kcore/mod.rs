@@ -11,8 +11,8 @@
 //!
 //! **Trick.** Three ways, each by passes over pages and not by rounds over the graph's depth:
 //! - [`load`]: what remains fits in memory: one pass loads it, and it is peeled there ([`peel`])
-//! - [`inner`], with hubs: the lists of the innermost vertices, as many as fit, are peeled; then
-//!   the next
+//! - [`inner`], with hubs, unless edges lead nearby: the lists of the innermost vertices, as many
+//!   as fit, are peeled; then the next
 //! - [`outer`]: trees by counting, then shell after shell by pages, until what remains fits
 //!
 //! With less memory, bounds lie in a file, in bands of vertices: [`bands`].
@@ -164,7 +164,8 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Re
         let parts = all_bytes(graph) as f64 / room_bytes as f64;
         (
             2.0 + parts / 2.0,
-            "two passes, and one for every two parts of the lists that fit in memory",
+            "two passes, and one for every two parts of the lists that fit in memory; if edges \
+             lead nearby in the file, pages again for each core",
         )
     } else {
         let passes = if has_hubs(graph) { OUTER_PASSES } else { OUTER_PASSES_WITHOUT_HUBS };
@@ -226,7 +227,8 @@ const INNER_PASSES: u64 = 24;
 /// vertices of one bound than fit in memory, until enough of these bounds have fallen.
 const POOR_PASSES: u32 = 6;
 
-/// Whether inner cores are taken where not all lists fit.
+/// Whether inner cores are taken where not all lists fit. If edges lead nearby, which only a look
+/// at pages says, they are not: shells then take few pages each.
 fn takes_inner_cores(graph: &Graph, room_bytes: u64) -> bool {
     has_hubs(graph) && all_bytes(graph) <= INNER_PASSES.saturating_mul(room_bytes)
 }

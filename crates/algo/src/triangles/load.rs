@@ -142,7 +142,7 @@ impl<'e> Loader<'e> {
         };
         let (mut from, pages) = (0, lists.pages());
         while from < pages {
-            let known = self.parts.as_ref().filter(|_| !self.is_first);
+            let known = known(&self.parts, self.is_first);
             let to = self.reach(from..pages, u64::MAX, |page| passes(known, page));
             assert!(to > from, "an arena holds the lists of any page");
             let chosen = (from..to).filter(|&page| passes(known, page));
@@ -173,15 +173,10 @@ impl<'e> Loader<'e> {
         if self.targets.is_some() { Direction::In } else { Direction::Out }
     }
 
-    /// What the first sweep has noted, after it.
-    fn known(&self) -> Option<&Parts<'e>> {
-        self.parts.as_ref().filter(|_| !self.is_first)
-    }
-
     /// The end of the largest prefix of `pages` whose lists certainly fit in `room` words, and
     /// their targets where these are loaded first; pages that do not pass `only` need none.
     fn reach(&self, mut pages: Range<u64>, mut room: u64, only: impl Fn(u64) -> bool) -> u64 {
-        let (end, known) = (pages.end, self.known());
+        let (end, known) = (pages.end, known(&self.parts, self.is_first));
         let mut of_targets = self.targets.as_ref().map_or(u64::MAX, |targets| targets.room);
         let first_over = pages.find(|&page| {
             if !only(page) {
@@ -236,6 +231,11 @@ impl<'e> Loader<'e> {
         let file = self.engine.graph().file().to_string();
         Err(AlgoError::Contradiction { file, fault: fault.to_owned() })
     }
+}
+
+/// What the first sweep has noted, after it.
+fn known<'p, 'e>(parts: &'p Option<Parts<'e>>, is_first: bool) -> Option<&'p Parts<'e>> {
+    parts.as_ref().filter(|_| !is_first)
 }
 
 /// The lists that workers have seen, and the slabs that they have filled.

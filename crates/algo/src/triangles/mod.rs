@@ -19,7 +19,7 @@
 //! - [`load`]: loads them, or passes others by them; for directed graphs the union of targets and
 //!   sources
 //! - [`sift`]: the neighbours of lower rank in a list
-//! - [`parts`]: which lists have edges into which chunk
+//! - [`parts`]: which lists have edges into which chunk, and how much memory lists take
 //! - [`hubs`]: bit rows
 //! - [`count`]: the triangles of a list
 //! - [`window`]: one pass where edges lead nearby, and no vertex has many

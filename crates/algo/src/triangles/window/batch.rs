@@ -49,6 +49,14 @@ impl Loaded {
         self.is_lost |= other.is_lost;
         self.pieces.extend(other.pieces);
     }
+
+    fn add_piece(&mut self, list: &List<'_>) {
+        let numbers = [list.skip, list.degree, list.targets.len() as u64];
+        self.pieces.push(list.vertex);
+        // A list too long for 32 bits is not in a window: it would not be complete.
+        self.pieces.extend(numbers.map(|number| number.min(u64::from(u32::MAX)) as u32));
+        self.pieces.extend(list.targets);
+    }
 }
 
 impl Batch {
@@ -221,16 +229,6 @@ impl<'a> Keep<'a> {
                 self.place(loaded, v, at, entries);
             }
         }
-    }
-}
-
-impl Loaded {
-    fn add_piece(&mut self, list: &List<'_>) {
-        let numbers = [list.skip, list.degree, list.targets.len() as u64];
-        self.pieces.push(list.vertex);
-        // A list is no longer than the vertices of a window have neighbours, or it is not complete.
-        self.pieces.extend(numbers.map(|number| number.min(u64::from(u32::MAX)) as u32));
-        self.pieces.extend(list.targets);
     }
 }
 
